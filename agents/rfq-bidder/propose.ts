@@ -104,6 +104,7 @@ function bidProposal(offer: OfferSeen, { priced, worth, names, assets, limitedBy
       of: names,
       worthUsdMicros: inUsdMicros(worth.worthAssets),
       markUsdMicros: inUsdMicros(worth.markAssets),
+      brings: { token: asset.address, assets: offer.amount },
     },
     reason,
   }

@@ -69,7 +69,7 @@ const isReturnOf = (line: Line, page: Page, { line: gave, page: of }: Entry): bo
   gave.assets === -line.assets
 
 /** What an amount was worth at the end of a page, millionths of a US dollar; nothing where it had no price. Pure. */
-function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): bigint {
+export function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): bigint {
   const price = prices.find((each) => each.token === token)?.usdMicros ?? 0n
   const decimals = tokens.find((each) => each.token === token)?.decimals ?? 0
   return (assets * price) / 10n ** BigInt(decimals)

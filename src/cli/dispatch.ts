@@ -35,6 +35,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'what was said, and what came of it',
     load: async () => (await import('./commands/pnl.ts')).pnl,
   },
+  experience: {
+    summary: 'what roles learned from it, and how they forget',
+    load: async () => (await import('./commands/experience.ts')).experience,
+  },
   shadow: {
     summary: 'what roles in shadow would have done, and gained',
     load: async () => (await import('./commands/shadow.ts')).shadow,

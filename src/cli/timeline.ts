@@ -254,11 +254,14 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   return [row(mark, state, clean(`${who}${total}${why}`), colour)]
 }
 
-function drawSummary({ workflows, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {
+function drawSummary({ workflows, money, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {
   const roles = Object.entries(workflows).map(([role, counts]) => {
     const parts = Object.entries(counts).filter(([, count]) => count > 0)
-    return `${role}: ${parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'}`
+    const said = parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'
+    const came = money[role]
+    const sums = came && `, ${usd(came.realizedUsdMicros)} realised, ${usd(came.markedUsdMicros)} marked`
+    return `${role}: ${said}${sums ?? ''}`
   })
-  const end = `${usd(profitUsdMicros)} marked in ${duration(durationMs)}`
+  const end = `${usd(profitUsdMicros)} gained (marked) in ${duration(durationMs)}`
   return [row('■', 'summary', [...roles, end].join(' · '), 'green')]
 }

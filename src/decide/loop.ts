@@ -22,6 +22,7 @@ export type DutyDeps = {
   readonly prices: (seen: Moment) => readonly PriceSeen[]
   /** Workflows of this role that ended of late. */
   readonly recent: () => Moment['recent']
+  readonly experience: () => Moment['experience']
   /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
   readonly stopped: () => Refusal | null
   readonly journal: Pick<Journal, 'ofRole' | 'onLots' | 'addDecisions'>
@@ -140,7 +141,7 @@ function createDecider(deps: DutyDeps) {
         inFlight: own.map(inFlight),
         recent: deps.recent(),
         colleagues: onLots.filter(({ role }) => role !== deps.role).map(colleague),
-        experience: [],
+        experience: deps.experience(),
       })
       const startedAtMs = performance.now()
       const decision = deps.decide(seen)

@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Denomination } from '../units.ts'
 import { accountsFile, hasAccounts, openAccountsDatabase, readAccountsDatabase } from './database.ts'
@@ -56,12 +57,18 @@ export type Page = {
 /** The accounts of a directory's signers, oldest page first. */
 export type AccountsReads = {
   readonly pages: () => Promise<readonly Page[]>
+  /** The newest pages of one signer, oldest first. */
+  readonly newest: (chainId: number, signer: Address, limit: number) => Promise<readonly Page[]>
+  /** What a role said up to here, and what came of it, is forgotten: Unix milliseconds, by the time of blocks. */
+  readonly forgottenUntilMs: (role: Role) => number
   readonly close: () => Promise<void>
 }
 
 /** The same, for the process that keeps them. */
 export type Accounts = AccountsReads & {
   readonly last: (chainId: number, signer: Address) => Promise<Page | null>
+  /** The newest block that a page of anybody ends at; −1 before the first. */
+  readonly lastBlock: () => bigint
   /** Add a page, and resolve once it is on disk; false, and nothing is written, where it does not follow the last. */
   readonly add: (page: Page) => Promise<boolean>
 }
@@ -76,6 +83,8 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   return {
     ...readsOf(records),
     last: async (chainId, signer) => last(chainId, signer),
+    lastBlock: () =>
+      BigInt(Number(records.rows('SELECT max(to_block) AS number FROM pages')[0]?.number ?? -1)),
     add: async (page) => {
       const { chainId, signer, from, to } = page
       const added = await records.change(() => {
@@ -92,11 +101,32 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   }
 }
 
-/** Open the accounts of a directory for reading, beside the process that keeps them; null where there are none yet. */
-export function readAccounts(directory: string): AccountsReads | null {
-  if (!hasAccounts(directory)) return null
+/** Open the accounts of a directory for reading, beside the process that keeps them. Throws RolekeeperError `accounts.absent`. */
+export function readAccounts(directory: string): AccountsReads {
+  if (!hasAccounts(directory)) throw absent(directory)
   return readsOf(new Records(readAccountsDatabase(directory), accountsFile(directory), () => {}))
 }
+
+/**
+ * Let a role forget what came of what it said up to now, beside the keeper that keeps its accounts; the accounts stay. Throws
+ * RolekeeperError `accounts.absent`.
+ */
+export async function forget(directory: string, role: Role, untilMs: number): Promise<void> {
+  if (!hasAccounts(directory)) throw absent(directory)
+  const records = new Records(openAccountsDatabase(directory), accountsFile(directory), () => {})
+  await records.change(() =>
+    records.run(
+      'INSERT INTO forgotten (role, until_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET until_ms = excluded.until_ms',
+      ...[role, untilMs],
+    ),
+  )
+  await records.close()
+}
+
+const absent = (directory: string) =>
+  new RolekeeperError('accounts.absent', `There are no accounts in ${directory}.`, {
+    fix: 'name the directory of a keeper that has run live, with --directory.',
+  })
 
 const readsOf = (records: Records): AccountsReads => ({
   pages: () =>
@@ -104,5 +134,12 @@ const readsOf = (records: Records): AccountsReads => ({
       records.rows('SELECT rowid FROM pages ORDER BY chain_id, to_block, signer'),
       'SELECT body FROM pages WHERE rowid = ?',
     ),
+  newest: async (chainId, signer, limit) => {
+    const sql = 'SELECT rowid FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT ?'
+    const rows = records.rows(sql, chainId, signer.toLowerCase(), limit)
+    return records.bodiesByTurns<Page>(rows.toReversed(), 'SELECT body FROM pages WHERE rowid = ?')
+  },
+  forgottenUntilMs: (role) =>
+    Number(records.rows('SELECT until_ms FROM forgotten WHERE role = ?', role)[0]?.until_ms ?? 0),
   close: () => records.close(),
 })

@@ -89,6 +89,7 @@ const ACCOUNTS_STEPS = [
     chain_id INTEGER NOT NULL, signer TEXT NOT NULL, to_block INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (chain_id, signer, to_block)
   ) STRICT;
+  CREATE TABLE forgotten (role TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT;
   `,
 ]
 

@@ -20,6 +20,7 @@ import { type Watched, watchPolicies } from './policy-watch.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { loadRolePolicy } from './role-policy.ts'
+import { moneyOf, type RunAccounts } from './run-money.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { createTerm, type Term } from './term.ts'
@@ -80,6 +81,8 @@ class ComposedKeeper implements Keeper {
   #feed: Feed | undefined
   #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
+  #accounts: RunAccounts | undefined
+  #money: SummaryEvent['money'] = {}
 
   constructor(
     config: RunConfig,
@@ -100,7 +103,7 @@ class ComposedKeeper implements Keeper {
   }
 
   summary(): SummaryEvent {
-    return this.#reports.summary(this.#live())
+    return this.#reports.summary(this.#live(), this.#money)
   }
 
   readonly #live = () => [...this.#terms].flatMap((term) => term.live())
@@ -119,6 +122,7 @@ class ComposedKeeper implements Keeper {
     this.#seating = seating
     const ops = await this.#startOps(seating)
     const accounts = openAccounts(this.#config.directory)
+    this.#accounts = { accounts, beganAt: accounts.lastBlock() }
     this.#opened.push(accounts.close)
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
     this.#opened.push(() => client.close())
@@ -247,6 +251,7 @@ class ComposedKeeper implements Keeper {
     this.#hurry.abort()
     await endAll([() => this.#starting?.catch(() => undefined)], outside)
     await this.#seating?.leave()
+    if (this.#accounts !== undefined) this.#money = await moneyOf(this.#config, this.#accounts)
     await endAll(this.#opened.toReversed(), outside)
     await this.#seating?.close()
   }

@@ -30,7 +30,7 @@ export type Reports = {
   /** Count a workflow that ended. */
   readonly ended: (workflow: Workflow) => void
   /** Sum the run up; what is still live counts as parked. */
-  readonly summary: (live: readonly Workflow[]) => SummaryEvent
+  readonly summary: (live: readonly Workflow[], money: SummaryEvent['money']) => SummaryEvent
 }
 
 /** Create the reports of a keeper whose run begins now. */
@@ -76,10 +76,11 @@ export function createReports(
       return () => listeners.delete(listener)
     },
     ended: tally.ended,
-    summary: (live) =>
+    summary: (live, money) =>
       tally.summary(
         candidates.map(({ agent }) => agent.role),
         live,
+        money,
         clock.nowMs(),
       ),
   }

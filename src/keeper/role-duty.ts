@@ -26,7 +26,7 @@ type Report = {
 }
 
 /** What is the role's own in it. */
-type Own = Pick<DutyDeps, 'recent' | 'open'> & {
+type Own = Pick<DutyDeps, 'recent' | 'experience' | 'open'> & {
   readonly observer: Pick<Observer, 'observe' | 'close'>
   readonly journal: DutyDeps['journal']
 }
@@ -35,7 +35,7 @@ type Own = Pick<DutyDeps, 'recent' | 'open'> & {
 export function createRoleDuty(
   { agent: { role }, does, policy }: RolePolicy,
   { clock, log, gate, onOpened, ...report }: RoleDutyDeps,
-  { observer, journal, recent, open }: Own,
+  { observer, journal, recent, experience, open }: Own,
 ): Duty {
   const duty = createDuty({
     role,
@@ -45,6 +45,7 @@ export function createRoleDuty(
     decide: (seen) => does.decide(seen, policy.strategy),
     prices: (seen) => does.prices?.(seen) ?? [],
     recent,
+    experience,
     open,
     stopped: () => haltOf(gate()),
     journal,

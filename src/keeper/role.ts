@@ -155,6 +155,7 @@ export async function openRole(
   const duty: Duty = createRoleDuty(rolePolicy, ownDeps, {
     observer: lookingBeside(observer, signing, deps),
     recent: recent.list,
+    experience: signing?.experience ?? (() => []),
     journal: {
       ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
       onLots: async () => (await journal.onLots()).filter(counts),

@@ -14,6 +14,7 @@ import { createKeystoreSigner } from '../sign/keystore.ts'
 import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
+import { createExperience, type RoleExperience } from './experience.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
 import { createRenewed } from './renewed.ts'
@@ -46,6 +47,8 @@ export type RoleSigning = {
   readonly unread: () => Refusal | null
   /** What part of the loss budget was used when it was looked at last; empty where there is none. */
   readonly lossUsed: () => UsedParts
+  /** What became of what the role said before. */
+  readonly experience: RoleExperience['now']
 }
 
 /** What a live role is joined from. */
@@ -103,10 +106,15 @@ export function createRoleSigning(
     ...{ clock, everyMs: () => ACCOUNTS_EVERY_MS },
     onFailed: (error) => log.warn('could not keep accounts', { role, signer: signer.address }, error),
   })
+  const experience = createExperience(
+    { role, chainId: nodes.chainId, signer: signer.address },
+    { ...deps, clock, log },
+  )
   const lookBeside = () => {
     standing.begin()
     lossBudget?.look()
     accounts.begin()
+    experience.begin()
   }
   return {
     key,
@@ -115,6 +123,7 @@ export function createRoleSigning(
     lookBeside,
     unread: () => lossBudget?.unread() ?? null,
     lossUsed: () => lossBudget?.used() ?? {},
+    experience: experience.now,
   }
 }
 

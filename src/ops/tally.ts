@@ -6,7 +6,12 @@ import type { SummaryEvent, WorkflowCounts } from './events.ts'
 type Tally = {
   readonly ended: (workflow: Workflow) => void
   readonly gained: (profitUsdMicros: bigint) => void
-  readonly summary: (roles: readonly Role[], parked: readonly Workflow[], nowMs: number) => SummaryEvent
+  readonly summary: (
+    roles: readonly Role[],
+    parked: readonly Workflow[],
+    money: SummaryEvent['money'],
+    nowMs: number,
+  ) => SummaryEvent
 }
 
 /** Create the tally of a run that began at `startedAtMs`. */
@@ -21,7 +26,7 @@ export function createTally(startedAtMs: number): Tally {
     gained: (usdMicros) => {
       profitUsdMicros += usdMicros
     },
-    summary: (roles, parked, nowMs) => ({
+    summary: (roles, parked, money, nowMs) => ({
       type: 'summary',
       at: new Date(nowMs).toISOString(),
       durationMs: nowMs - startedAtMs,
@@ -44,6 +49,7 @@ export function createTally(startedAtMs: number): Tally {
         ]),
       ),
       profitUsdMicros: String(profitUsdMicros),
+      money,
     }),
   }
 }

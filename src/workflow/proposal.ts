@@ -21,6 +21,8 @@ type Said = {
   readonly of: readonly string[]
   readonly worthUsdMicros: bigint
   readonly markUsdMicros: bigint
+  /** What comes where it is won; where it is absent, nothing is learned of it. */
+  readonly brings?: { readonly token: Address; readonly assets: bigint }
 }
 
 /** One thing an agent wants done. Pure data; amounts are base units. */

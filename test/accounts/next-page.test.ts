@@ -158,9 +158,9 @@ it('refuses to go on from a block that the chain has left, and takes a page only
 })
 
 it('is read beside the keeper that keeps it', async () => {
-  expect(readAccounts(join(directory, 'none'))).toBeNull()
+  expect(() => readAccounts(join(directory, 'none'))).toThrow('There are no accounts')
   const pages = await look()
   const reader = readAccounts(directory)
-  expect(await reader?.pages()).toEqual(pages)
-  await reader?.close()
+  expect(await reader.pages()).toEqual(pages)
+  await reader.close()
 })

@@ -17,6 +17,7 @@ const COMMANDS = [
   'explain',
   'submit',
   'pnl',
+  'experience',
   'shadow',
   'approve',
   'reject',

@@ -23,6 +23,7 @@ const summary = (liquidator: Partial<WorkflowCounts> = {}): SummaryEvent => ({
   durationMs: 10,
   workflows: { liquidator: { ...counts, ...liquidator } },
   profitUsdMicros: '0',
+  money: {},
 })
 const never = new Promise<never>(() => {})
 

@@ -138,6 +138,7 @@ const story: readonly KeeperEvent[] = [
       },
     },
     profitUsdMicros: '1412204999',
+    money: { liquidator: { realizedUsdMicros: '1237690000', markedUsdMicros: '-3000000' } },
   },
 ]
 
@@ -171,7 +172,7 @@ describe('the timeline', () => {
           6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
-         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked · +$1,412.20 marked in 1.0 min
+         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, +$1,237.69 realised, -$3.00 marked · +$1,412.20 gained (marked) in 1.0 min
       "
     `)
   })

@@ -44,6 +44,7 @@ const createWorld = (own: Partial<DutyDeps> = {}) => {
     nowMs: () => world.nowMs,
     prices: () => world.prices,
     recent: () => [],
+    experience: () => [],
     open: (proposal) =>
       openProposal(
         proposal,

@@ -14,8 +14,8 @@ const MS_MAX = 110_000
 /** Opening, all lines and closing of each account, and the chain at the block that each closes at, to the base unit. */
 async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<void> {
   const accounts = readAccounts(config.directory)
-  const period = periodOf((await accounts?.pages()) ?? [], 0)
-  await accounts?.close()
+  const period = periodOf(await accounts.pages(), 0)
+  await accounts.close()
   expect(new Set(period.map(({ page }) => page.signer)).size).toBe(config.agents.length)
   const client = createPublicClient({ transport: http(sandbox.info.rpcUrl) })
   for (const row of balancesOf(period)) {

@@ -79,7 +79,7 @@ describe('the tally', () => {
     for (const state of ['succeeded', 'succeeded', 'reverted'] as const) tally.ended(workflowOf(state))
     tally.gained(7n)
     tally.gained(-10n)
-    expect(tally.summary(['liquidator'], [workflowOf('in_flight')], 3_000)).toEqual({
+    expect(tally.summary(['liquidator'], [workflowOf('in_flight')], {}, 3_000)).toEqual({
       type: 'summary',
       at: '1970-01-01T00:00:03.000Z',
       durationMs: 2_000,
@@ -99,6 +99,7 @@ describe('the tally', () => {
         },
       },
       profitUsdMicros: '-3',
+      money: {},
     })
   })
 })

@@ -10,8 +10,7 @@ import {
   resultsOf,
   symbolOf,
 } from '../../accounts/pnl.ts'
-import { RolekeeperError } from '../../errors.ts'
-import { type AccountsReads, readAccounts } from '../../journal/accounts.ts'
+import { readAccounts } from '../../journal/accounts.ts'
 import { type JournalPlace, readJournal } from '../../journal/open.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
@@ -68,12 +67,7 @@ moved, with its transaction.
 })
 
 async function readPeriod(directory: string, sinceMs: number): Promise<Period> {
-  const accounts: AccountsReads | null = readAccounts(directory)
-  if (accounts === null) {
-    throw new RolekeeperError('accounts.absent', `There are no accounts in ${directory}.`, {
-      fix: 'name the directory of a keeper that has run live, with --directory.',
-    })
-  }
+  const accounts = readAccounts(directory)
   try {
     return periodOf(await accounts.pages(), sinceMs)
   } finally {

@@ -1,0 +1,60 @@
+import type { Address } from 'viem'
+import { type Experience, withCase } from '../../agents/protocol/experience.ts'
+import { outcomesOf, type Told } from '../accounts/outcomes.ts'
+import type { Clock } from '../clock.ts'
+import type { Accounts } from '../journal/accounts.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { Log } from '../ops/log.ts'
+import type { Role } from '../service/contract/roles.ts'
+import { createRenewed } from './renewed.ts'
+
+/** What became of what a role said, by its accounts. */
+export type RoleExperience = {
+  /** As it was read last; nothing before. */
+  readonly now: () => readonly Experience[]
+  /** Read it again if that is due, and do not wait for it. */
+  readonly begin: () => void
+}
+
+const READ_EVERY_MS = 60_000
+/** Pages in mind: one an hour and one for what moves. Older cases have faded by then. */
+const PAGES_MAX = 2_000
+
+/** Create the experience of one signer in a role. */
+export function createExperience(
+  { role, chainId, signer }: { readonly role: Role; readonly chainId: number; readonly signer: Address },
+  deps: {
+    readonly accounts: Pick<Accounts, 'newest' | 'forgottenUntilMs'>
+    readonly journal: Pick<Journal, 'get'>
+    readonly clock: Clock
+    readonly log: Log
+  },
+): RoleExperience {
+  const { accounts, journal, clock, log } = deps
+  /** What was told never changes. */
+  let told: ReadonlyMap<string, Told> = new Map()
+  const read = async () => {
+    const pages = await accounts.newest(chainId, signer, PAGES_MAX)
+    const known = new Map<string, Told>()
+    for (const { workflowId } of pages.flatMap(({ lines }) => lines)) {
+      if (workflowId === null || known.has(workflowId)) continue
+      const workflow = told.get(workflowId) ?? (await journal.get(workflowId))
+      if (workflow !== null) known.set(workflowId, briefly(workflow))
+    }
+    told = known
+    const fromMs = accounts.forgottenUntilMs(role)
+    return outcomesOf(pages, known)
+      .filter(({ atMs }) => atMs > fromMs)
+      .reduce<readonly Experience[]>(withCase, [])
+  }
+  const renewed = createRenewed(read, {
+    ...{ clock, everyMs: () => READ_EVERY_MS },
+    onFailed: (error) => log.warn('could not read what came of what was said', { role, signer }, error),
+  })
+  return { now: () => renewed.last() ?? [], begin: renewed.begin }
+}
+
+const briefly = ({ id, createdAtMs, proposal: { lot, subject, said } }: Told): Told => ({
+  ...{ id, createdAtMs },
+  proposal: { subject, ...(lot === undefined ? {} : { lot }), ...(said === undefined ? {} : { said }) },
+})

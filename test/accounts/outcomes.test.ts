@@ -1,0 +1,99 @@
+import type { Address } from 'viem'
+import { expect, it } from 'vitest'
+import { outcomesOf, type Told } from '../../src/accounts/outcomes.ts'
+import type { Line, Page } from '../../src/journal/accounts.ts'
+import { SIGNER } from '../support/workflows.ts'
+
+const [USD, BTC, DESK]: readonly Address[] = ['11', '22', 'de'].map((part): Address => `0x${part.repeat(20)}`)
+const MINUTE_MS = 60_000
+
+const line = (changes: Partial<Line>): Line => ({
+  ...{ kind: 'moved', token: USD ?? null, assets: 0n, blockNumber: 2n, hash: null },
+  ...{ counterparty: DESK ?? null, workflowId: null, ...changes },
+})
+
+/** Pages that end at these minutes, with what moved in each; a bitcoin is at this many dollars. */
+const pagesOf = (
+  ...rows: readonly (readonly [minute: number, price: number, lines: readonly Line[]])[]
+): Page[] =>
+  rows.map(([minute, price, lines], index) => {
+    const at = (row: number) => ({
+      number: BigInt(row),
+      hash: `0x${String(row)}` as const,
+      atMs: (rows[row]?.[0] ?? minute) * MINUTE_MS,
+    })
+    return {
+      ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder', count: 0, lines, positions: [], closing: [] },
+      ...{ from: index === 0 ? null : at(index - 1), to: at(index) },
+      tokens: [
+        { token: USD ?? null, symbol: 'sUSD', decimals: 6 },
+        { token: BTC ?? null, symbol: 'sBTC', decimals: 8 },
+        { token: null, symbol: 'ETH', decimals: 18 },
+      ],
+      prices: [
+        { token: USD ?? null, usdMicros: 1_000_000n },
+        { token: BTC ?? null, usdMicros: BigInt(price) * 1_000_000n },
+        { token: null, usdMicros: 1_000_000_000n },
+      ],
+    }
+  })
+
+/** A bid of $900 for 0.01 BTC, which was said to be worth $950 at a mark of $1,000. */
+const bid = (id: string, lot = 'lot 1'): Told => ({
+  ...{ id, createdAtMs: 0 },
+  proposal: {
+    ...{ lot, subject: id },
+    said: {
+      of: ['bid', 'asset:sBTC'],
+      ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
+      brings: { token: BTC ?? DESK ?? SIGNER, assets: 1_000_000n },
+    },
+  },
+})
+const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
+const pays = line({ assets: -900_000_000n, workflowId: 'a' })
+const gas = line({ kind: 'gas', token: null, assets: -(10n ** 15n), counterparty: null, workflowId: 'a' })
+const brings = line({ token: BTC ?? null, assets: 1_000_000n })
+
+it('marks what was won an hour after it came, against what was said and what was paid', () => {
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [5, 100_000, [brings]], [64, 90_000, []])
+  expect(outcomesOf(pages, known(bid('a')))).toEqual([])
+  // Worth $920 by then: $30 less than said, $20 more than paid, less $1 of gas.
+  const later = [...pages, ...pagesOf([65, 92_000, []])]
+  expect(outcomesOf(later, known(bid('a')))).toEqual([
+    { of: ['bid', 'asset:sBTC'], came: { error: -0.03, gain: 0.019 }, atMs: 65 * MINUTE_MS },
+  ])
+})
+
+it('knows what was lost by what came back, whoever sent it, and nothing before', () => {
+  const back = line({ assets: 900_000_000n })
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [9, 100_000, [back]])
+  expect(outcomesOf(pages.slice(0, 2), known(bid('a')))).toEqual([])
+  expect(outcomesOf(pages, known(bid('a')))).toEqual([
+    { of: ['bid', 'asset:sBTC'], came: null, atMs: 9 * MINUTE_MS },
+  ])
+})
+
+it('takes what came for an opportunity that was to bring just that, from whom it paid, once', () => {
+  const other = line({ assets: -800_000_000n, workflowId: 'b' })
+  const opened = [0, 100_000, []] as const
+  const hour = [100, 100_000, []] as const
+  const of = (...lines: readonly Line[]) =>
+    outcomesOf(
+      pagesOf(opened, [1, 100_000, [pays, other, ...lines]], hour),
+      known(bid('a'), bid('b', 'lot 2')),
+    )
+  expect(of(brings)).toHaveLength(1)
+  expect(of(brings, brings)).toHaveLength(2)
+  expect(of(brings, brings, brings)).toHaveLength(2)
+  expect(of({ ...brings, assets: 999_999n })).toEqual([])
+  expect(of({ ...brings, counterparty: SIGNER })).toEqual([])
+})
+
+it('adds up all bids of one lot, and leaves out what is not learned from', () => {
+  const raise = line({ assets: -20_000_000n, workflowId: 'b' })
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, raise, brings]], [70, 100_000, []])
+  expect(outcomesOf(pages, known(bid('a'), bid('b')))).toMatchObject([{ came: { error: 0.05, gain: 0.08 } }])
+  const unsaid = { id: 'a', createdAtMs: 0, proposal: { subject: 'a' } }
+  expect(outcomesOf(pages, known(unsaid))).toEqual([])
+})
