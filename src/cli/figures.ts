@@ -10,10 +10,10 @@ import type { Proposal, Reason } from '../workflow/proposal.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { GivenPlace, Place } from './place.ts'
 
-const pinned = z.looseObject({ deployment })
 const NOTHING: Deployment = {
   ...{ namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] },
 }
+const pinned = z.looseObject({ deployment: deployment.default(NOTHING) })
 
 /**
  * Read what the run configuration of a keeper's records pins, for the names and units of tokens; nothing where only its

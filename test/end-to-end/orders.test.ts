@@ -119,10 +119,10 @@ describe('a workflow submitted by hand', () => {
     expect(out).toContain('Nothing was signed; the guard clears it.')
     expect(out).toMatch(/0x[0-9a-f]{40}\.approve\(spender: 0x[0-9a-fA-F]{40}, amount: 1 sUSD\)/)
     expect(out).toMatch(
-      /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: 0x\w{40}, minShares: 1 base units\)/,
+      /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: 0x\w{40}, minShares: 1 base unit\)/,
     )
-    expect(out).toMatch(/0x[0-9a-f]{40} {2}-1,000,000\n/)
-    expect(out).toMatch(/Gas: [\d,]+, at most [\d,.]+ gwei/)
+    expect(out).toMatch(/0x[0-9a-f]{40} {2}-1,000,000 base units of 0x[0-9a-f]{40}\n/)
+    expect(out).toMatch(/Gas: [\d,]+ gas, at most [\d,.]+ gwei/)
     expect(await sent()).toBe(before)
     expect(await shares()).toBe(0n)
   })
