@@ -6,8 +6,8 @@ import type { Moment, Stop } from '../agent.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { percent, priceText } from '../protocol/text.ts'
-import type { Lane, ManagerPolicy } from './policy.ts'
-import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
+import type { Bidding, Lane, ManagerPolicy } from './policy.ts'
+import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket, PriceRead } from './seen.ts'
 
 /** A lot that may be bid for, with every figure known. Amounts are base units of the quote asset. */
 export type OpenLot = {
@@ -109,27 +109,42 @@ function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolic
     const message = `Market ${row.marketAddress} with ${row.assetAddress} for ${row.quoteAssetAddress} is not pinned, or the service lists none.`
     return { check: 'market_not_pinned', message }
   }
-  const { oracle } = market
-  if (oracle === null) {
-    return { check: 'price_unknown', message: `Our read of the oracle of ${row.marketAddress} failed.` }
-  }
-  if (oracle.state !== ORACLE_HEALTHY || oracle.priceWad <= 0n || !isHealthy(market)) {
-    const message = `Our reading of the oracle is state ${oracle.state}, price ${priceText(oracle.priceWad)}; the service says ${market.row.oracleState}.`
+  const { oracle, reference } = market
+  const wrong =
+    readStop(oracle, 'oracle', seen, bidding) ?? readStop(reference, 'second source', seen, bidding)
+  if (wrong !== null) return wrong
+  if (oracle === null || reference === null || !isHealthy(market)) {
+    const message = `The service says that the oracle of ${row.marketAddress} is ${market.row.oracleState}.`
     return { check: 'oracle_not_healthy', message }
   }
-  const ageS = Math.abs(seen.chain.timestampS - oracle.sourceAsOfS)
-  if (ageS > bidding.priceAgeSMax) {
-    const message = `The price is ${ageS} s from the head's time; the policy allows ${bidding.priceAgeSMax} s.`
-    return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
-  }
   const service = market.row.oracle?.priceWad
-  if (service == null || isApart(BigInt(service), oracle.priceWad, bidding.priceDivergenceBpsMax)) {
-    const message = `The service's price is ${service == null ? 'not known' : priceText(BigInt(service))}, the oracle's ${priceText(oracle.priceWad)}; the policy allows ${percent(BigInt(bidding.priceDivergenceBpsMax))} between them.`
+  for (const [name, other] of [
+    ['service', service == null ? null : BigInt(service)],
+    ['second source', reference.priceWad],
+  ] as const) {
+    if (other !== null && !isApart(other, oracle.priceWad, bidding.priceDivergenceBpsMax)) continue
+    const message = `The price of the ${name} is ${other === null ? 'not known' : priceText(other)}, the oracle's ${priceText(oracle.priceWad)}; the policy allows ${percent(BigInt(bidding.priceDivergenceBpsMax))} between them.`
     return { check: 'price_diverges', message }
   }
   const { priceWad } = oracle
   const worthAssets = collateralValue(BigInt(row.assetAmount), { ...pinned, priceWad })
   return { worthAssets, priceWad }
+}
+
+/** What stops a price of ours from being acted on. */
+function readStop(read: PriceRead | null, name: string, { chain }: Seen, bidding: Bidding): Stop | null {
+  if (read === null) {
+    const message = `Our read of the ${name} failed, or the policy's assets name none that is pinned.`
+    return { check: 'price_unknown', message }
+  }
+  if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n) {
+    const message = `Our reading of the ${name} is state ${read.state}, price ${priceText(read.priceWad)}.`
+    return { check: 'oracle_not_healthy', message }
+  }
+  const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
+  if (ageS <= bidding.priceAgeSMax) return null
+  const message = `The ${name} is ${ageS} s from the head's time; the policy allows ${bidding.priceAgeSMax} s.`
+  return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
 }
 
 const isHealthy = ({ row }: PricedMarket) => row.oracleState === HEALTHY_ORACLE_STATE

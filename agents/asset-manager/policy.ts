@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   bps,
+  contractName,
   count,
   gasAmount,
   nonEmpty,
@@ -40,6 +41,15 @@ const bidding = settings(
       lane,
       'bid for',
     ),
+    /** What may be bought. An asset that is not listed is never bid for. */
+    assets: nonEmpty(
+      pinnedSymbol,
+      settings({
+        /** A contract of deployment.contracts that prices it too, from another source than the markets' oracles. */
+        referenceContract: contractName,
+      }),
+      'bid for',
+    ),
     /** Quote assets that may be bid, and what a whole one counts as in budgets. */
     quoteAssets: nonEmpty(
       pinnedSymbol,
@@ -72,7 +82,7 @@ const bidding = settings(
     /** Kept idle, of the fund's net assets. */
     idleBpsMin: bps(0, 9_999),
     priceAgeSMax: seconds(0, 86_400),
-    /** How far the service's price and our own reading of the oracle may lie apart. */
+    /** How far the service's price and the second source may lie from our own reading of the oracle. */
     priceDivergenceBpsMax: bps(),
     /** Expected gas of a bid, and what one whole native coin is taken to be worth. */
     bidGas: gasAmount(),

@@ -18,6 +18,7 @@ import {
   wordOf,
 } from '../protocol/recovery.ts'
 import type { Rows } from '../rows.ts'
+import type { ManagerPolicy } from './policy.ts'
 import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures, PricedMarket } from './seen.ts'
 
 const NOBODY = '0x0000000000000000000000000000000000000000'
@@ -30,7 +31,7 @@ type Reader<T> = (answers: Answers) => T | null
  * Look at funds, lots, markets and vaults, and ask the chain what the rows do not say: what our funds have and may, what
  * houses hold of lots, prices, and who may hold shares. Pure. Two waves; the second asks for what the first names.
  */
-export function see(rows: Partial<Rows>, moment: Moment): Look<ManagerSeen> {
+export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy): Look<ManagerSeen> {
   const { deployment, signer } = moment
   const wave = createWave()
   const all = { funds: rows.funds ?? [], vaults: rows.vaults ?? [], markets: rows.markets ?? [] }
@@ -48,7 +49,10 @@ export function see(rows: Partial<Rows>, moment: Moment): Look<ManagerSeen> {
   }))
   const markets = all.markets.map((row) => {
     const pinned = deployment.markets.find(({ address }) => address === row.address)
-    return { row, read: pinned === undefined ? null : askMarket(wave, pinned) }
+    return {
+      row,
+      read: pinned === undefined ? null : askMarket(wave, pinned, secondOf(pinned, deployment, policy)),
+    }
   })
   const vaults = all.vaults.map((row) => ({
     row,
@@ -61,7 +65,7 @@ export function see(rows: Partial<Rows>, moment: Moment): Look<ManagerSeen> {
       const known = {
         markets: markets.map(({ row, read }) => ({
           row,
-          ...(read === null ? { oracle: null, books: null } : read(answers)),
+          ...(read === null ? { oracle: null, reference: null, books: null } : read(answers)),
         })),
         vaults: vaults.map(({ row, read }) => ({ row, mobility: read?.(answers) ?? null })),
       }
@@ -162,15 +166,34 @@ function reservationSeen(
   return status === RESERVATION_ACTIVE ? { assets, epochId } : null
 }
 
-function askMarket(wave: Wave, { address, oracle }: PinnedDeployment['markets'][number]) {
+/** The second source of what a market takes as collateral; undefined where the policy names none that is pinned. */
+function secondOf(
+  { collateralAsset }: PinnedDeployment['markets'][number],
+  { assets, contracts }: PinnedDeployment,
+  { bidding }: ManagerPolicy,
+): Address | undefined {
+  const symbol = assets.find(({ address }) => address === collateralAsset)?.symbol
+  const name = symbol === undefined ? undefined : bidding.assets[symbol]?.referenceContract
+  return contracts.find((contract) => contract.name === name)?.address
+}
+
+function askMarket(
+  wave: Wave,
+  { address, oracle }: PinnedDeployment['markets'][number],
+  second: Address | undefined,
+) {
+  // The same contract twice is one source.
+  const reference =
+    second === undefined || second === oracle ? () => null : wave.ask(ORACLE_VIEWS, second, 'read', [])
   const price = wave.ask(ORACLE_VIEWS, oracle, 'read', [])
   const badDebt = wave.ask(MARKET_VIEWS, address, 'totalBadDebt', [])
   const debt = wave.ask(MARKET_VIEWS, address, 'totalDebt', [])
   const cash = wave.ask(MARKET_VIEWS, address, 'totalCash', [])
-  return (answers: Answers): Pick<PricedMarket, 'oracle' | 'books'> => {
+  return (answers: Answers): Pick<PricedMarket, 'oracle' | 'reference' | 'books'> => {
     const figures = { badDebt: badDebt(answers), debt: debt(answers), cash: cash(answers) }
     return {
       oracle: oracleSeen(price(answers)),
+      reference: oracleSeen(reference(answers)),
       books: isKnown(figures)
         ? { badDebtAssets: figures.badDebt, suppliedAssets: figures.debt + figures.cash }
         : null,

@@ -51,12 +51,17 @@ export type LotSeen = {
   readonly funds: readonly FundAtLot[]
 }
 
+/** A price as a source says it: whole loan tokens for one whole collateral token × 10^18; `state` 1 is healthy. */
+export type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number }
+
 /** A market with our own readings of its oracle and its books; null where it is not pinned, or one could not be read. */
 export type PricedMarket = {
   readonly row: MarketResource
   /** Base units of its loan asset. */
   readonly books: { readonly badDebtAssets: bigint; readonly suppliedAssets: bigint } | null
-  readonly oracle: { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number } | null
+  readonly oracle: PriceRead | null
+  /** Our own reading of the second source that the policy names for its collateral. */
+  readonly reference: PriceRead | null
 }
 
 /** Who may hold a vault's shares, by our own reads. */

@@ -68,7 +68,9 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: RfqBidderPolicy
     return {
       market,
       oracle: askPrice(market.oracle),
-      reference: second === undefined ? () => null : askPrice(second.address),
+      // The same contract twice is one source.
+      reference:
+        second === undefined || second.address === market.oracle ? () => null : askPrice(second.address),
       paused: wave.ask(MARKET, market.address, 'paused', []),
     }
   })

@@ -225,6 +225,7 @@ function seenAt(truth: Truth, lot: Lot, { round, step, wild, stale, funded }: At
       {
         row: { ...ROW.market, oracle: { priceWad: String(service), state: 'healthy' } },
         oracle: { priceWad: ours, sourceAsOfS: NOW_S, state: 1 },
+        reference: { priceWad, sourceAsOfS: NOW_S, state: 1 },
         books: { badDebtAssets: 0n, suppliedAssets: 1n },
       },
     ],

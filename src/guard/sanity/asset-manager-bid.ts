@@ -2,7 +2,7 @@ import { type Address, stringToHex, zeroAddress } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedFund } from '../../service/contract/deployment.ts'
-import { bps, nonEmpty, seconds, settings } from '../../service/contract/yaml-scalars.ts'
+import { bps, nonEmpty, pinnedSymbol, seconds, settings } from '../../service/contract/yaml-scalars.ts'
 import { amountText, percent, time } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -17,6 +17,7 @@ import {
 } from './asset-manager-views.ts'
 import { type About, isOurs, type Judgement, unread } from './judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from './price.ts'
+import { askSecondPrice, referenceLimit } from './second-price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
 /** Members of the asset manager's `guard.sanity` that its bids keep. */
@@ -33,6 +34,8 @@ export const bidLimits = {
     }),
     'bid for',
   ),
+  /** By symbol. An asset that is not listed is never bid for. */
+  assets: nonEmpty(pinnedSymbol, settings(referenceLimit), 'bid for'),
   /** How far above the best bid of others a bid may be, of the position's worth; without one, its reserve is the price. */
   raiseBpsMax: bps().transform(BigInt),
   /** Most of the fund's net assets to bid. */
@@ -105,12 +108,13 @@ function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: Abou
 
 /**
  * Judge a fund's bid by chain reads: the fund is ours and may buy, the lot is open, ours to lead and not ours already,
- * the price fresh and the one decided on, the bid within our share of what the position is worth by our own sum, and
- * afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
+ * the price fresh, borne out by a second source and the one decided on, the bid within our share of what the position is
+ * worth by our own sum, and afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
  */
 export function judgeBid(limits: BidLimits, about: About): Judgement {
   const bid = bidOf(about)
   const reads = askBid(bid, about)
+  const checkSecond = askSecondPrice(limits, about)
   return {
     checkState: (timestampS) => {
       const lot = reads.lot()
@@ -118,7 +122,7 @@ export function judgeBid(limits: BidLimits, about: About): Judgement {
       return (
         checkFund(bid, reads) ??
         checkLot(bid, lot, limits, timestampS) ??
-        checkPrice(bid, lot, reads, limits, timestampS) ??
+        checkPrice(bid, lot, reads, limits, checkSecond, timestampS) ??
         checkWorth(bid, lot, reads, limits)
       )
     },
@@ -183,6 +187,7 @@ function checkPrice(
   lot: LotRead,
   reads: BidReads,
   { priceAgeSMax, priceDivergenceBpsMax }: BidLimits,
+  checkSecond: ReturnType<typeof askSecondPrice>,
   timestampS: number,
 ): Refusal | null {
   const place = priceOf(lot, reads)
@@ -196,6 +201,7 @@ function checkPrice(
   if (price === null) return unread('the oracle')
   return (
     checkUsable(price, priceAgeSMax, timestampS) ??
+    checkSecond(lot.terms.asset, price, place.market, timestampS) ??
     (isOrdered
       ? null
       : checkDecided(price, proposal, priceDivergenceBpsMax, { market: place.market, deployment }))

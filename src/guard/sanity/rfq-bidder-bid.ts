@@ -11,6 +11,7 @@ import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } fro
 import { escrowLimits } from './rfq-bidder-escrow.ts'
 import { type Bound, rivalLimits } from './rfq-bidder-rivals.ts'
 import type { OfferRead } from './rfq-bidder-views.ts'
+import { askSecondPrice } from './second-price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
 /** `guard.sanity` of the RFQ bidder. */
@@ -46,19 +47,16 @@ export function addressOf({ subject }: About, member: string): Address {
 
 /**
  * Judge the lot that a bid is for: open for long enough, sold by nobody of ours for what we pay with, at least at its
- * reserve, above neither our own part of the oracle's price, which is healthy, fresh and the one decided on, nor what the
- * bids of others are a reason for.
+ * reserve, above neither our own part of the oracle's price, which is healthy, fresh, borne out by a second source and
+ * the one decided on, nor what the bids of others are a reason for.
  */
-export function createBidJudgement(
-  limits: BidLimits,
-  { subject, proposal, before }: About,
-  assets: bigint,
-  bound: Bound,
-) {
+export function createBidJudgement(limits: BidLimits, about: About, assets: bigint, bound: Bound) {
+  const { subject, proposal, before } = about
   const { deployment, self } = subject
   const { token } = proposal.exposure
   invariant(token !== null, 'a bid is paid for')
   const prices = deployment.markets.map((market) => ({ market, read: before.ask(priceView(market.oracle)) }))
+  const checkSecond = askSecondPrice(limits, about)
   const funds = before.ask(balanceView(token, self))
   const paid = (amount: bigint) => amountText(amount, token, deployment)
 
@@ -81,7 +79,8 @@ export function createBidJudgement(
     if (market === undefined) return refuse('asset_not_priced', `No pinned market prices ${asset}.`)
     const price = market.read()
     if (price === null) return unread('the oracle')
-    const wrong = checkPrice(price, market.market, timestampS)
+    const wrong =
+      checkPrice(price, market.market, timestampS) ?? checkSecond(asset, price, market.market, timestampS)
     if (wrong !== null) return wrong
     const [assetUnit, quoteUnit] = [unitOf(asset, deployment), unitOf(quoteAsset, deployment)]
     if (assetUnit === null || quoteUnit === null) return unread('the price')

@@ -14,6 +14,7 @@ import { holdingOf, judgeHoldings, partsOf, readAll } from '../holdings.ts'
 import { balanceView, type Reads } from '../views.ts'
 import { type About, keysOf, unread } from './judgement.ts'
 import { commitmentsView } from './rfq-bidder-views.ts'
+import { referenceLimit } from './second-price.ts'
 
 const escrowAssetsMax = (pinned: readonly Denomination[]) =>
   byToken(pinned, nonEmpty(pinnedSymbol, positiveAssets(pinned), 'bid'))
@@ -33,6 +34,7 @@ export const escrowLimits = (pinned: readonly Denomination[]) => ({
         escrowAssetsMax: escrowAssetsMax(pinned),
         /** Most of it that we hold and that open bids may win, together; base units. */
         inventoryAssetsMax: positiveAssets(pinned),
+        ...referenceLimit,
       }),
       'bid for',
     ),

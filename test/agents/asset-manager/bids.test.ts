@@ -51,6 +51,8 @@ const withFund = (changes: Partial<FundResource>) => moment({ funds: [fund({ row
 const withFigures = (changes: Partial<FundFigures>) =>
   moment({ funds: [fund({ figures: figures(changes) })] })
 const withLot = (changes: Partial<AcquisitionResource>) => moment({ lots: [lot(changes)] })
+const withSecond = (price: bigint, sourceAsOfS = NOW_S) =>
+  moment({ markets: [market({}, undefined, 0n, { priceWad: price * 10n ** 18n, sourceAsOfS, state: 1 })] })
 const flying = (bidAssets: bigint, lotId: string): InFlight => ({
   workflowId: 'w1',
   workflowType: BID,
@@ -316,6 +318,11 @@ describe('nothing is bid', () => {
       moment({ markets: [market({}, { priceWad: 50n * 10n ** 18n, sourceAsOfS: NOW_S, state: 1 })] }),
       ['price_diverges'],
     ],
+    // Oracle, service and fund say the same.
+    ['at a price that the second source does not bear out', withSecond(40_000n), ['price_diverges']],
+    ['without a second source', moment({ markets: [market({}, undefined, 0n, null)] }), ['price_unknown']],
+    ['while the second source has no price', withSecond(0n), ['oracle_not_healthy']],
+    ['while the second source is old', withSecond(50_000n, NOW_S - 121), ['price_too_old']],
     [
       'at a value that the fund disputes',
       moment({

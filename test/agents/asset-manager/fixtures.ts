@@ -33,6 +33,7 @@ export const RIVAL_FUND = hex('7')
 export const HOUSE = hex('8')
 export const SELLER = hex('9')
 const ORACLE = hex('c')
+const REFERENCE = hex('e')
 export const POSITION = `0x${'d'.repeat(64)}` as const
 
 /** Unix seconds of every fixture's head. */
@@ -196,9 +197,11 @@ export const market = (
   row: Partial<MarketResource> = {},
   oracle: PricedMarket['oracle'] = { priceWad: PRICE_WAD, sourceAsOfS: NOW_S - 1, state: 1 },
   badDebtAssets: bigint | null = 0n,
+  reference: PricedMarket['reference'] = { priceWad: PRICE_WAD, sourceAsOfS: NOW_S - 1, state: 1 },
 ): PricedMarket => ({
   row: marketRow(row),
   oracle,
+  reference,
   books: badDebtAssets === null ? null : { badDebtAssets, suppliedAssets: usd(1_000_000) },
 })
 
@@ -264,7 +267,10 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
     markets: [{ address: MARKET, loanAsset: USD, collateralAsset: BTC, oracle: ORACLE }],
     vaults: [{ name: 'Vault', address: VAULT }],
     funds: [{ name: 'Fund', address: FUND, quoteAsset: USD }],
-    contracts: [{ name: 'acquisitionHouse', address: HOUSE }],
+    contracts: [
+      { name: 'acquisitionHouse', address: HOUSE },
+      { name: 'btcReferenceOracle', address: REFERENCE },
+    ],
   },
   ours: [SIGNER],
   inFlight: [],

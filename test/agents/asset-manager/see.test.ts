@@ -22,6 +22,7 @@ import {
   marketRow,
   moment,
   POSITION,
+  policy,
   RIVAL,
   RIVAL_FUND,
   SELLER,
@@ -74,7 +75,12 @@ function answer(question: Question, said: typeof SAID): Answer {
 }
 
 /** What is seen in the end, and how many questions each wave asked. */
-function look(said: typeof SAID = SAID, rows = {}): { seen: ManagerSeen; waves: readonly number[] } {
+function look(
+  said: typeof SAID = SAID,
+  rows = {},
+  assets = policy().bidding.assets,
+  contracts = moment().deployment.contracts,
+): { seen: ManagerSeen; waves: readonly number[] } {
   const all = {
     funds: [fundRow(), fundRow({ address: RIVAL_FUND, managerAddress: RIVAL })],
     acquisitions: [lotRow(), lotRow({ lotId: '2', status: 'awarded' })],
@@ -82,7 +88,8 @@ function look(said: typeof SAID = SAID, rows = {}): { seen: ManagerSeen; waves: 
     vaults: [vaultRow(), vaultRow({ address: RIVAL })],
     ...rows,
   }
-  let step: Look<ManagerSeen> = see(all, moment())
+  const at = { ...moment(), deployment: { ...moment().deployment, contracts } }
+  let step: Look<ManagerSeen> = see(all, at, policy({ assets }))
   const waves: number[] = []
   while ('ask' in step) {
     waves.push(step.ask.length)
@@ -98,7 +105,7 @@ describe('a look', () => {
   const { seen, waves } = look()
 
   it('asks two waves: of our fund, the open lot, the market and the pinned vault', () => {
-    expect(waves).toEqual([22, 2])
+    expect(waves).toEqual([23, 2])
   })
 
   it('joins rows with what the contracts say', () => {
@@ -126,6 +133,7 @@ describe('a look', () => {
       },
     ])
     expect(seen.markets[0]?.oracle).toEqual({ priceWad: 7n, sourceAsOfS: 8, state: 1 })
+    expect(seen.markets[0]?.reference).toEqual({ priceWad: 7n, sourceAsOfS: 8, state: 1 })
     expect(seen.markets[0]?.books).toEqual({ badDebtAssets: 3n, suppliedAssets: 100n })
     expect(seen.vaults[0]?.mobility).toEqual({
       isManager: true,
@@ -155,6 +163,17 @@ describe('a look', () => {
     const released = { ...SAID, reservation: [2, HOUSE, 1n, 3n, usd(1)] }
     expect(look(released).seen.lots[0]?.funds[0]?.reservation).toBeNull()
     expect(look({ ...SAID, reservationAt: 0n }).seen.lots[0]?.funds[0]?.reservation).toBeNull()
+  })
+
+  it('has no second source where none is pinned, or where it is the oracle itself', () => {
+    const named = (referenceContract: string) =>
+      look(SAID, {}, { sBTC: { referenceContract } }).seen.markets[0]
+    expect(named('unheard')).toMatchObject({ reference: null, oracle: { priceWad: 7n } })
+    expect(named('acquisitionHouse')).toMatchObject({ reference: { priceWad: 7n } })
+    const { deployment } = moment()
+    const [pinned] = deployment.markets
+    const contracts = [{ name: 'btcReferenceOracle', address: pinned?.oracle ?? FUND }]
+    expect(look(SAID, {}, undefined, contracts).seen.markets[0]).toMatchObject({ reference: null })
   })
 
   it('sees nothing where there is nothing', () => {

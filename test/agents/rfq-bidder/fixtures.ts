@@ -25,7 +25,7 @@ export const FUND = hex('4')
 export const DESK = hex('5')
 export const AUCTION = hex('6')
 const ORACLE = hex('7')
-const REFERENCE = hex('8')
+export const REFERENCE = hex('8')
 export const NOW_S = 1_000_000
 const WAD = 10n ** 18n
 

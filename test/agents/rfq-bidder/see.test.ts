@@ -126,6 +126,15 @@ describe('the look at what is on offer', () => {
     ])
   })
 
+  it('has no second source where it is the oracle itself', () => {
+    const { deployment } = moment
+    const [pinned] = deployment.markets
+    const contracts = [{ name: 'btcReferenceOracle', address: pinned?.oracle ?? DESK }]
+    const look = see({ markets: [market] }, { ...moment, deployment: { ...deployment, contracts } }, policy())
+    const done = 'ask' in look ? look.next([price(50_000n), isPaused(false)], {}) : look
+    expect(done).toMatchObject({ seen: { prices: [{ reference: null, paused: false }] } })
+  })
+
   it('leads from rows to a bid', () => {
     const { seen: found } = seen({ rfqs: [rfqRow()], auctions: [auctionRow()] })
     const { proposals } = decide({ ...moment, ...found }, policy())

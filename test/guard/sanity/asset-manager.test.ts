@@ -13,6 +13,7 @@ import {
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
+import type { Call } from '../../../src/chain/nodes.ts'
 import type { Subject } from '../../../src/guard/policy/conditions.ts'
 import {
   BID_VIEWS,
@@ -26,13 +27,24 @@ import { createReads } from '../../../src/guard/views.ts'
 import type { WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { policyOf } from '../../support/policies.ts'
-import { COLLATERAL, deployment, judgementsOf, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
+import {
+  COLLATERAL,
+  deployment,
+  judgementsOf,
+  LOAN,
+  MARKET,
+  ORACLE,
+  SELF,
+  STRANGER,
+  VAULT,
+} from '../fixtures.ts'
 
 const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
 const CHANNEL = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
 const MOBILITY = 'role.asset_manager.vaultShareMobilityManagerAction'
 const FUND: Address = `0x${'f0'.repeat(20)}`
 const HOUSE: Address = `0x${'de'.repeat(20)}`
+const REFERENCE: Address = `0x${'2c'.repeat(20)}`
 const POSITION: Hex = `0x${'ab'.repeat(32)}`
 const NOW_S = 1_800_000_000
 const WAD = 10n ** 18n
@@ -71,6 +83,8 @@ const HONEST = {
     bestAssets: usd(31_800),
   },
   read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+  /** The answer of the second source. */
+  second: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
   manager: SELF,
   fundReadinessApproved: true,
   quoteAssetProfileApproved: true,
@@ -105,10 +119,11 @@ const views: readonly AbiFunction[] = [
   ...TROUBLE_VIEWS,
   ...BAD_DEBT_VIEWS,
 ]
-function encode(data: Hex, said: Said): Hex | null {
+function encode({ to, data }: Call, said: Said): Hex | null {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
-  const result: unknown = { ...HONEST, ...said }[item.name as Name]
+  const name = to === REFERENCE ? 'second' : (item.name as Name)
+  const result: unknown = { ...HONEST, ...said }[name]
   if (result === null) return null
   return encodeFunctionResult({
     abi: [item] as Abi,
@@ -118,6 +133,8 @@ function encode(data: Hex, said: Said): Hex | null {
 }
 
 type Given = {
+  /** Of `guard.sanity`, where they differ from the policy's own. */
+  readonly limits?: Readonly<Record<string, unknown>>
   readonly input?: Proposal['input']
   readonly before?: Said
   readonly after?: Said
@@ -142,7 +159,14 @@ const [OTHER_FUND, COLLEAGUE] = [`0x${'f9'.repeat(20)}`, `0x${'c7'.repeat(20)}`]
 
 /** The first refusal's name, of the position or of the outcome; null when it may be signed. */
 function judged(type: WorkflowType, given: Given): string | null {
-  const { input = INPUTS[type] ?? {}, before = {}, after = {}, proposal = {}, timestampS = NOW_S } = given
+  const {
+    input = INPUTS[type] ?? {},
+    before = {},
+    after = {},
+    proposal = {},
+    timestampS = NOW_S,
+    limits,
+  } = given
   const proposed: Proposal = {
     workflowType: type,
     kind: type === BID ? 'bid' : 'tighten',
@@ -166,15 +190,21 @@ function judged(type: WorkflowType, given: Given): string | null {
     deployment: {
       ...deployment,
       funds: [FUND, OTHER_FUND].map((address) => ({ address, codeHash: '0x' as const, quoteAsset: LOAN })),
+      contracts: [
+        { name: 'btcReferenceOracle', address: REFERENCE, codeHash: '0x' },
+        { name: 'oracle', address: ORACLE, codeHash: '0x' },
+      ],
     },
   }
   const [reads, then] = [createReads(), createReads()]
-  const judged = judgements
+  const judged = (
+    limits === undefined ? judgements : judgementsOf('asset-manager', { ...file.sanity, ...limits })
+  )
     .get(type)
     ?.judge({ subject, proposal: proposed, calls: [], before: reads, after: then })
   if (judged === undefined) throw new TypeError(`the policy's judgements lack ${type}`)
-  reads.fill(reads.calls.map(({ data }) => encode(data, before)))
-  then.fill(then.calls.map(({ data }) => encode(data, { ...before, ...after })))
+  reads.fill(reads.calls.map((call) => encode(call, before)))
+  then.fill(then.calls.map((call) => encode(call, { ...before, ...after })))
   return (
     (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf: () => 0n }))?.check ?? null
   )
@@ -221,6 +251,16 @@ describe('a bid', () => {
     ['oracle_not_healthy', { before: { read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
     ['price_stale', { before: { read: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
     ['price_in_future', { before: { read: [PRICE, BigInt(NOW_S + 1), BigInt(NOW_S), 1] } }],
+    // Oracle, service and fund say the same; the second source does not.
+    ['prices_apart', { before: { second: [(PRICE * 100n) / 101n - 1n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
+    ['prices_apart', { before: { second: [(PRICE * 100n) / 99n + 1n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
+    ['oracle_not_healthy', { before: { second: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
+    ['price_stale', { before: { second: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
+    ['read_failed', { before: { second: null } }],
+    ['no_second_price', { limits: { assets: { sETH: { referenceContract: 'btcReferenceOracle' } } } }],
+    ['no_second_price', { limits: { assets: { sBTC: { referenceContract: 'unheard' } } } }],
+    // The oracle itself, under another name.
+    ['no_second_price', { limits: { assets: { sBTC: { referenceContract: 'oracle' } } } }],
     ['price_not_stated', { proposal: { reason: {} } }],
     ['price_moved', { proposal: { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } } }],
     ['bid_above_worth', bidding(usd(47_500) + 1n)],
@@ -263,6 +303,8 @@ describe('a bid', () => {
     expect(bid({ before: { netAssets: usd(128_000) } })).toBeNull()
     expect(bid({ before: lot({ bestAssets: usd(31_750) - 1n }) })).toBeNull()
     expect(bid(bidding(usd(42_000), 'restricted'))).toBeNull()
+    for (const second of [(PRICE * 100n) / 101n + 1n, (PRICE * 100n) / 99n])
+      expect(bid({ before: { second: [second, BigInt(NOW_S), BigInt(NOW_S), 1] } })).toBeNull()
     const concentrationAt = [usd(350_000), usd(400_000), usd(250_000)]
     expect(bid({ after: { ...leading, concentrationAt } })).toBeNull()
     const none = {

@@ -15,8 +15,12 @@ const limits = {
   venues: ['desk', 'auction'],
   escrowAssetsMax: { sUSD: 100n, sEUR: 50n },
   assets: {
-    sBTC: { escrowAssetsMax: { sUSD: 60n, sEUR: 40n }, inventoryAssetsMax: 1_000n },
-    sETH: { escrowAssetsMax: { sUSD: 100n }, inventoryAssetsMax: 1_000n },
+    sBTC: {
+      escrowAssetsMax: { sUSD: 60n, sEUR: 40n },
+      referenceContract: 'reference',
+      inventoryAssetsMax: 1_000n,
+    },
+    sETH: { escrowAssetsMax: { sUSD: 100n }, referenceContract: 'reference', inventoryAssetsMax: 1_000n },
   },
 }
 const pinned = { codeHash: `0x${'11'.repeat(32)}` as Hex }

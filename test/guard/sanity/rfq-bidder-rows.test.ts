@@ -3,11 +3,11 @@ import type { RfqBidderSeen } from '../../../agents/rfq-bidder/seen.ts'
 import { auction, bid, NOW_S, RIVAL, SELF } from '../../agents/rfq-bidder/fixtures.ts'
 import { COLLEAGUE, createBidderScene, type Deed, usd } from './bidder-scene.ts'
 
-/** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, that stay open. */
+/** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, in the last call. */
 const OPENINGS = Array.from(
   { length: 24 },
   (): Deed => (world) => {
-    world.openRfq({ amount: 100_000_000n, reserveAssets: usd(40_000), closesAtS: NOW_S + 600 })
+    world.openRfq({ amount: 100_000_000n, reserveAssets: usd(40_000), closesAtS: NOW_S + 10 })
   },
 )
 
@@ -52,7 +52,7 @@ describe('own bids that the service shows otherwise', () => {
 describe('a bidder of ours that the service hides', () => {
   it('is not outbid on an RFQ, lead by lead up to what the lot is worth', () => {
     const opening: Deed = (world) => {
-      const number = world.openRfq({ closesAtS: NOW_S + 600 })
+      const number = world.openRfq({ closesAtS: NOW_S + 10 })
       world.place(COLLEAGUE, number, usd(9_000), NOW_S + 900)
     }
     // As somebody's, so that the agent takes part.
@@ -81,7 +81,7 @@ describe('a bidder of ours that the service hides', () => {
 
 describe('a rival that the service invents', () => {
   it.each([1, 3])('%i of them raise no bid on an RFQ: its reserve is the price', (rivals) => {
-    const opening: Deed = (world) => world.openRfq({ closesAtS: NOW_S + 600 })
+    const opening: Deed = (world) => world.openRfq({ closesAtS: NOW_S + 10 })
     let highest = 8_200
     const scene = createBidderScene([opening], (shown) => ({
       ...shown,
@@ -122,7 +122,7 @@ describe('a rival that the service invents', () => {
 
 it('bids as before where the service says what is there', () => {
   const opening: Deed = (world) => {
-    world.openRfq({ closesAtS: NOW_S + 600 })
+    world.openRfq({ closesAtS: NOW_S + 10 })
     world.place(RIVAL, '1', usd(8_500), NOW_S + 900)
     world.openAuction({ closesAtS: NOW_S + 15, amount: 30_000_000n })
     world.raise(RIVAL, '1', usd(8_500))
@@ -130,5 +130,5 @@ it('bids as before where the service says what is there', () => {
   const scene = createBidderScene([opening], (shown) => shown)
   expect(scene.look()).toEqual([null, null])
   expect(scene.look()).toEqual([])
-  expect(scene.bidsOf().map(({ assets }) => assets)).toEqual([8_508_500_000n])
+  expect(scene.bidsOf().map(({ assets }) => assets)).toEqual([8_727_477_209n])
 })

@@ -20,6 +20,7 @@ import {
   deployment,
   judgementsOf,
   LOAN,
+  ORACLE,
   SELF,
   BORROWER as SELLER,
   STRANGER,
@@ -28,6 +29,7 @@ import {
 const PREFIX = 'role.lender.distressedRecoveryFundV3'
 const DESK: Address = `0x${'de'.repeat(20)}`
 const AUCTION: Address = `0x${'ac'.repeat(20)}`
+const REFERENCE: Address = `0x${'2c'.repeat(20)}`
 const FUND: Address = `0x${'f0'.repeat(20)}`
 /** Another signer of ours. */
 const COLLEAGUE: Address = `0x${'c7'.repeat(20)}`
@@ -76,6 +78,8 @@ const HONEST = {
   },
   minIncrementBps: 100n,
   read: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+  /** The answer of the second source. */
+  second: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
   balanceOf: usd(20_000),
   /** The balance of what is sold. */
   held: 0n,
@@ -93,7 +97,12 @@ const views: readonly AbiFunction[] = [
 const encode = ({ to, data }: { readonly to: Address; readonly data: Hex }, said: Said): Hex | null => {
   const item = views.find((view) => toFunctionSelector(view) === data.slice(0, 10))
   if (item === undefined) throw new TypeError(`no view has the selector of ${data}`)
-  const name = item.name === 'balanceOf' && to === COLLATERAL ? 'held' : (item.name as Name)
+  const name =
+    to === REFERENCE
+      ? 'second'
+      : item.name === 'balanceOf' && to === COLLATERAL
+        ? 'held'
+        : (item.name as Name)
   const result: unknown = { ...HONEST, ...said }[name]
   return result === null
     ? null
@@ -192,6 +201,8 @@ function judgementOf(name: string, given: Given = {}) {
       contracts: [
         { name: 'rfqDesk', address: DESK, codeHash: '0x' },
         { name: 'recoveryAuction', address: AUCTION, codeHash: '0x' },
+        { name: 'btcReferenceOracle', address: REFERENCE, codeHash: '0x' },
+        { name: 'oracle', address: ORACLE, codeHash: '0x' },
       ],
     },
   }
@@ -228,6 +239,10 @@ it.each(Object.keys(INPUTS))(
 )
 
 const BIDS = ['RfqPlaceBid', 'RfqReplaceBid', 'AuctionBid']
+const listed = (referenceContract: string) => ({
+  ...{ referenceContract, escrowMax: { sUSD: '500,000 sUSD' } },
+  inventoryMax: '50 sBTC',
+})
 const onLot = (changes: object): Said => ({ ...but('rfq', changes), ...but('lot', changes) })
 
 describe.each(BIDS)('%s is refused', (name) => {
@@ -243,6 +258,11 @@ describe.each(BIDS)('%s is refused', (name) => {
     ['oracle_not_healthy', { says: { read: [0n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
     ['price_stale', { says: { read: [PRICE, BigInt(NOW_S - 121), BigInt(NOW_S), 1] } }],
     ['price_in_future', { says: { read: [PRICE, BigInt(NOW_S + 1), BigInt(NOW_S), 1] } }],
+    // Oracle and service say the same; the second source does not.
+    ['prices_apart', { says: { second: [(PRICE * 100n) / 101n - 1n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
+    ['prices_apart', { says: { second: [(PRICE * 100n) / 99n + 1n, BigInt(NOW_S), BigInt(NOW_S), 1] } }],
+    ['oracle_not_healthy', { says: { second: [PRICE, BigInt(NOW_S), BigInt(NOW_S), 2] } }],
+    ['read_failed', { says: { second: null } }],
     ['price_not_stated', { reason: {} }],
     ['price_moved', { reason: { priceWad: String((PRICE * 99n) / 100n - 1n) } }],
     ['bid_above_value', { says: onLot({ amount: 18_090_452n }) }],
@@ -260,9 +280,12 @@ describe.each(BIDS)('%s is refused', (name) => {
     ['venue_not_counted', { limits: { venues: ['somewhereElse'] } }],
     ['venue_not_counted', { limits: { venues: ['rfqDesk', 'recoveryAuction', 'somewhereElse'] } }],
     [
-      'asset_not_listed',
-      { limits: { assets: { sETH: { escrowMax: { sUSD: '1 sUSD' }, inventoryMax: '1 sETH' } } } },
+      'no_second_price',
+      { limits: { assets: { sETH: { ...listed('btcReferenceOracle'), inventoryMax: '50 sETH' } } } },
     ],
+    ['no_second_price', { limits: { assets: { sBTC: listed('unheard') } } }],
+    // The oracle itself, under another name.
+    ['no_second_price', { limits: { assets: { sBTC: listed('oracle') } } }],
     ['asset_not_listed', { limits: { escrowMax: { sETH: '1 sETH' } } }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) - 1n, 0n] }],
     ['change_unexpected', { changes: [(CHANGES[name]?.[0] ?? 0n) + 1n, 0n] }],
@@ -311,7 +334,7 @@ describe.each(['RfqPlaceBid', 'RfqReplaceBid'])('%s', (name) => {
 
   it('goes part of the way to its worth in the last call, the further the more rivals there are', () => {
     const [one, two] = [rival(usd(8_150)), rival(usd(8_150), { bidder: SELLER })]
-    const timestampS = NOW_S + 24
+    const timestampS = NOW_S + 18
     // Its worth is 9,950: half of 1,800 is left, and two thirds.
     expect(bids(usd(9_050), [one], { timestampS })).toBeNull()
     expect(bids(usd(9_050) + 1n, [one], { timestampS })).toBe('bid_above_rivals')

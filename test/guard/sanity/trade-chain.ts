@@ -13,7 +13,7 @@ import type { Call } from '../../../src/chain/nodes.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
 import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
 import { TOKEN_VIEWS } from '../../../src/guard/views.ts'
-import { AUCTION, DESK } from '../../agents/rfq-bidder/fixtures.ts'
+import { AUCTION, DESK, REFERENCE } from '../../agents/rfq-bidder/fixtures.ts'
 
 const VIEWS: readonly AbiFunction[] = [
   ...DESK_VIEWS,
@@ -133,4 +133,5 @@ const bidStruct = (rfq: RfqSeen, bid: RfqBidSeen) => ({
 export const VENUES = [
   { name: 'rfqDesk', address: DESK, codeHash: '0x' },
   { name: 'recoveryAuction', address: AUCTION, codeHash: '0x' },
+  { name: 'btcReferenceOracle', address: REFERENCE, codeHash: '0x' },
 ] as const
