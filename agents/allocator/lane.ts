@@ -14,9 +14,13 @@ export type Lane = {
   readonly rate: Curve | number
   /** What lenders keep of the interest, 0 to 1. */
   readonly lenderShare: number
-  /** What borrowers owe, and what others than us have supplied. */
+  /** What borrowers owe, for which part of the horizon it is expected to stay as it is, and what they owe after that. */
   readonly borrowed: number
+  readonly lasts: number
+  readonly usual: number
+  /** What all others have supplied, and what of that is of other vaults of ours: what we do there is done to them too. */
   readonly others: number
+  readonly ours: number
   /** What we have there now. */
   readonly held: number
   /** Least and most that we may have there. */
@@ -40,11 +44,17 @@ export type Pool = {
   readonly turnoverCost: number
 }
 
-/** Return what lenders earn with `amount` of ours in the lane, a fraction a second. Pure. */
-export function supplyRate(lane: Lane, amount: number): number {
+/** Say what is owed over the horizon, and for which part of it. Pure. */
+export const statesOf = ({ borrowed, lasts, usual }: Lane) => [
+  { owed: borrowed, part: lasts },
+  { owed: usual, part: 1 - lasts },
+]
+
+/** Return what lenders earn with `amount` of ours in the lane, a fraction a second, at what is borrowed. Pure. */
+export function supplyRate(lane: Lane, amount: number, borrowed = lane.borrowed): number {
   if (typeof lane.rate === 'number') return lane.rate
-  if (lane.borrowed === 0) return 0
-  const utilisation = Math.min(1, lane.borrowed / (lane.others + amount))
+  if (borrowed === 0) return 0
+  const utilisation = Math.min(1, borrowed / (lane.others + amount))
   const { base, slope1, slope2, kink } = lane.rate
   const borrowRate =
     utilisation <= kink
@@ -53,9 +63,15 @@ export function supplyRate(lane: Lane, amount: number): number {
   return borrowRate * utilisation * lane.lenderShare
 }
 
-/** Return what `amount` in the lane earns over the horizon, expected losses taken off, tokens. Pure. */
-export const laneReturn = (lane: Lane, amount: number, horizonS: number): number =>
-  amount * (supplyRate(lane, amount) - lane.lossRate) * horizonS
+/**
+ * Return what `amount` in the lane earns over the horizon, expected losses taken off, and what our other vaults' part of it
+ * earns beside it, tokens. Pure.
+ */
+export function laneReturn(lane: Lane, amount: number, horizonS: number): number {
+  const { ours, lossRate } = lane
+  const rate = statesOf(lane).reduce((sum, { owed, part }) => sum + part * supplyRate(lane, amount, owed), 0)
+  return ((amount + ours) * rate - amount * lossRate) * horizonS
+}
 
 /** Return what it costs to get from what is held to `amount`, tokens. Pure. */
 export const moveCost = (lane: Lane, amount: number, turnoverCost: number): number =>

@@ -1,4 +1,4 @@
-import type { Lane, Pool } from './lane.ts'
+import { type Lane, type Pool, statesOf } from './lane.ts'
 
 /**
  * The value of every lane, cut where its shape changes: at the kink, at what is held, and where it stops being concave.
@@ -88,36 +88,50 @@ function laneSegments(lane: Lane, { horizonS, turnoverCost }: Pool): Segment[] {
 type Cost = { readonly fixed: number; readonly perToken: number }
 
 function cutStretch(lane: Lane, low: number, high: number, horizonS: number, cost: Cost): Segment[] {
-  const { rate, borrowed, others } = lane
-  if (typeof rate === 'number' || borrowed === 0) {
-    const supply = typeof rate === 'number' ? rate : 0
-    const p1 = (supply - lane.lossRate) * horizonS - cost.perToken
-    return [{ p0: -cost.fixed, p1, q1: 0, q2: 0, others, low, high }]
+  const { rate, others, ours, lossRate } = lane
+  const straight = { p0: -cost.fixed, p1: -lossRate * horizonS - cost.perToken, q1: 0, q2: 0 }
+  if (typeof rate === 'number') {
+    const interest = { p0: straight.p0 + rate * ours * horizonS, p1: straight.p1 + rate * horizonS }
+    return [{ ...straight, ...interest, others, low, high }]
   }
-  const kinkAmount = borrowed / rate.kink - others
-  const rise = rate.slope2 / (1 - rate.kink)
-  const steep = curveTerms(lane, rate.base + rate.slope1 - rise * rate.kink, rise, horizonS, cost)
-  const flat = curveTerms(lane, rate.base, rate.slope1 / rate.kink, horizonS, cost)
-  if (high <= kinkAmount) return cutBend({ ...steep, others, low, high })
-  if (low >= kinkAmount) return cutBend({ ...flat, others, low, high })
-  return [
-    ...cutBend({ ...steep, others, low, high: kinkAmount }),
-    ...cutBend({ ...flat, others, low: kinkAmount, high }),
-  ]
+  const states = statesOf(lane).filter(({ owed, part }) => owed > 0 && part > 0)
+  const kinks = states.map(({ owed }) => owed / rate.kink - others)
+  const ends = [...kinks.filter((amount) => amount > low && amount < high).toSorted((a, b) => a - b), high]
+  return ends.flatMap((end, index) => {
+    const from = ends[index - 1] ?? low
+    const middle = (from + end) / 2
+    const terms = states.reduce(
+      (sum, { owed, part }, at) =>
+        addTerms(sum, curveTerms(lane, owed, part * horizonS, middle < (kinks[at] as number))),
+      straight,
+    )
+    return cutBend({ ...terms, others, low: from, high: end })
+  })
 }
 
+const addTerms = (one: Terms, other: Terms): Terms => ({
+  p0: one.p0 + other.p0,
+  p1: one.p1 + other.p1,
+  q1: one.q1 + other.q1,
+  q2: one.q2 + other.q2,
+})
+
 /**
- * The terms of `x·r(u)·u` less costs, where the borrow rate is `level + rise·u` and `u = borrowed / U`: with
- * `x = U − others` it is `B·level·(1 − O/U) + B²·rise·(1/U − O/U²)`.
+ * The terms of `(x + ours)·r(u)·u`, where the borrow rate is `level + rise·u` and `u = B / U`: with what strangers have
+ * supplied, `S = U − x − ours`, it is `B·level·(1 − S/U) + B²·rise·(1/U − S/U²)`.
  */
-function curveTerms(lane: Lane, level: number, rise: number, horizonS: number, cost: Cost): Terms {
-  const { borrowed, others } = lane
-  const scale = horizonS * lane.lenderShare * borrowed
+function curveTerms(lane: Lane, borrowed: number, forS: number, isSteep: boolean): Terms {
+  const { rate, others, ours } = lane
+  if (typeof rate === 'number') return { p0: 0, p1: 0, q1: 0, q2: 0 }
+  const rise = isSteep ? rate.slope2 / (1 - rate.kink) : rate.slope1 / rate.kink
+  const level = isSteep ? rate.base + rate.slope1 - rise * rate.kink : rate.base
+  const strangers = others - ours
+  const scale = forS * lane.lenderShare * borrowed
   return {
-    p0: scale * level - cost.fixed,
-    p1: -lane.lossRate * horizonS - cost.perToken,
-    q1: scale * (borrowed * rise - others * level),
-    q2: -scale * borrowed * rise * others,
+    p0: scale * level,
+    p1: 0,
+    q1: scale * (borrowed * rise - strangers * level),
+    q2: -scale * borrowed * rise * strangers,
   }
 }
 

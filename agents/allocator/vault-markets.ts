@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
+import { type Borrowing, persistenceS } from './borrowing.ts'
 import { capAssets, impairment, intelligenceLimit, supplyStop } from './judge-market.ts'
 import type { OpenVault } from './judge-vault.ts'
 import type { Lane } from './lane.ts'
@@ -79,11 +80,12 @@ function vaultMarketOf(
         : { check: 'market_unread', message: 'The chain did not answer for its supply, debt and rate.' }
     const still = { leastAssets: heldAssets, mostAssets: heldAssets, supplyLeastAssets: 0n }
     const figures = { borrowedAssets: 0n, othersAssets: 0n, rate: 0 }
+    const alone = { usual: 0, lasts: 1, ours: 0 }
     const lane = laneOf(
       figures,
       heldAssets,
       still,
-      { lenderShare: 0, lossRate: 0, touchCost },
+      { lenderShare: 0, lossRate: 0, touchCost, ...alone },
       vault.decimals,
     )
     return { marketAddress, name, heldAssets, cashAssets: 0n, ...still, lane, impaired: null, closed }
@@ -94,7 +96,9 @@ function vaultMarketOf(
   const items = seen.intelligence.filter(
     (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
   )
-  const bounds = boundsOf(allocation, known, vault, policy, {
+  const borrowing = seen.borrowing[marketAddress]
+  const usualAssets = usualOf(known, heldAssets, borrowing)
+  const bounds = boundsOf(allocation, { ...known, usualAssets }, vault, policy, {
     terms: policy.collaterals[market.collateralSymbol ?? ''],
     closed: closed !== null,
     limitAssets: intelligenceLimit(items, policy, seen.nowMs),
@@ -104,6 +108,9 @@ function vaultMarketOf(
     lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
     lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
     touchCost,
+    usual: toTokens(usualAssets, vault.decimals),
+    lasts: lastingPart(borrowing, vault.horizonS, policy),
+    ours: toTokens(oursElsewhere(marketAddress, vault, seen), vault.decimals),
   }
   const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
   return { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, impaired, closed }
@@ -130,11 +137,40 @@ function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
   return { borrowedAssets: debtAssets, othersAssets, rate }
 }
 
+/** What is usually owed there, as far as what is supplied now could be lent; what is owed now, where nobody watched yet. */
+function usualOf(
+  { borrowedAssets, othersAssets }: Figures,
+  heldAssets: bigint,
+  borrowing: Borrowing | undefined,
+) {
+  const supplied = othersAssets + heldAssets
+  return borrowing === undefined ? borrowedAssets : least(supplied, BigInt(Math.round(borrowing.meanAssets)))
+}
+
+/** For which part of the horizon what is owed is expected to stay as it is, on average. */
+function lastingPart(
+  borrowing: Borrowing | undefined,
+  horizonS: number,
+  { yields }: AllocatorPolicy,
+): number {
+  if (borrowing === undefined || horizonS === 0) return 1
+  const lastsS = persistenceS(borrowing, yields.persistenceS)
+  return (lastsS / horizonS) * (1 - Math.exp(-horizonS / lastsS))
+}
+
+/** What the other vaults of this keeper have in a market, base units. */
+const oursElsewhere = (marketAddress: Address, { look }: OpenVault, { vaults }: AllocatorSeen): bigint =>
+  vaults
+    .filter(({ address, books }) => address !== look.address && books?.isAllocator === true)
+    .flatMap(({ allocations }) => allocations)
+    .filter((allocation) => allocation.marketAddress === marketAddress)
+    .reduce((sum, { heldAssets }) => sum + (heldAssets ?? 0n), 0n)
+
 type Bounds = Pick<VaultMarket, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
 
 function boundsOf(
   allocation: AllocationSeen,
-  { borrowedAssets, othersAssets, rate }: Figures,
+  { borrowedAssets, usualAssets, othersAssets, rate }: Figures & { readonly usualAssets: bigint },
   vault: OpenVault,
   policy: AllocatorPolicy,
   how: {
@@ -147,11 +183,13 @@ function boundsOf(
   const cashAssets = allocation.cashAssets ?? 0n
   const { terms, closed, limitAssets } = how
   /** What of ours makes the utilisation exactly that. */
-  const amountAt = (utilizationBps: number) =>
-    positive(ceilDiv(borrowedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
+  const amountAt = (utilizationBps: number, owedAssets = borrowedAssets) =>
+    positive(ceilDiv(owedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
   const scarce = terms === undefined ? 0n : amountAt(terms.utilizationBpsMax)
   // A market beyond its kink asks for more, and borrowers do not stay at a rate that our leaving drove up.
-  const kept = terms === undefined ? 0n : amountAt(Math.min(terms.utilizationBpsMax, kinkBpsOf(rate)))
+  const keptAt = (owedAssets: bigint) =>
+    terms === undefined ? 0n : amountAt(Math.min(terms.utilizationBpsMax, kinkBpsOf(rate)), owedAssets)
+  const kept = keptAt(greatest(borrowedAssets, usualAssets))
   const stuck = positive(heldAssets - (cashAssets * (BPS - BigInt(policy.headroomBps))) / BPS)
   const leastAssets = least(heldAssets, greatest(stuck, kept))
   if (closed || terms === undefined) {
@@ -176,7 +214,7 @@ function laneOf(
   { borrowedAssets, othersAssets, rate }: Figures,
   heldAssets: bigint,
   bounds: Bounds,
-  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost'>,
+  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost' | 'usual' | 'lasts' | 'ours'>,
   decimals: number,
 ): Lane {
   return {

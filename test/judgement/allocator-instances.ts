@@ -43,5 +43,7 @@ function throwLane(dice: Dice, costMax: number): Lane {
     supplyLeast: dice.unit() < 0.1 ? supplied * dice.unit() : 0,
     lossRate: (0.005 * dice.unit()) / YEAR_S,
     touchCost: costMax * dice.unit(),
+    usual: Math.min(supplied * used * (0.5 + dice.unit()), supplied - held * (1 - used)),
+    ...{ lasts: dice.pick([1, dice.unit()]), ours: (supplied - held) * dice.pick([0, dice.unit()]) },
   }
 }

@@ -20,6 +20,11 @@ const WORLDS = [
   'informed-rivals',
   'lemons',
   'coherent-oracle',
+  'spikes-1-gwei',
+  'spikes-10-gwei',
+  'spikes-30-gwei',
+  'shared-markets',
+  'notice-queues',
 ] as const
 export type ScenarioName = (typeof SCENARIOS)[number] | (typeof WORLDS)[number]
 

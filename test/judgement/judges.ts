@@ -1,6 +1,7 @@
 import { allocatorJudge } from './allocator.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
+import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorJudge } from './liquidator.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
@@ -11,6 +12,9 @@ import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 export const judges: readonly Judge[] = [
   liquidatorJudge,
   allocatorJudge,
+  allocatorSpikesJudge(),
+  allocatorTogetherJudge(),
+  allocatorNoticeJudge(),
   navReporterJudge,
   navWorldsJudge,
   navFeesJudge,

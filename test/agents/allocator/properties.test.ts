@@ -221,7 +221,15 @@ const lane: fc.Arbitrary<Lane> = fc
   })
   .map(({ supplied, used, ours, room, kink, steep, touchCost }) => ({
     rate: { base: 0.01 / YEAR_S, slope1: 0.05 / YEAR_S, slope2: steep / YEAR_S, kink },
-    ...{ lenderShare: 1, borrowed: supplied * used, others: supplied * (1 - ours), held: supplied * ours },
+    ...{
+      lenderShare: 1,
+      borrowed: supplied * used,
+      usual: supplied * used,
+      lasts: 1,
+      ours: 0,
+      others: supplied * (1 - ours),
+      held: supplied * ours,
+    },
     ...{
       least: supplied * ours * used,
       most: supplied * (ours + room),

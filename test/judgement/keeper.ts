@@ -1,0 +1,86 @@
+import { decide } from '../../agents/allocator/decide.ts'
+import { allocatorPolicy } from '../../agents/allocator/policy.ts'
+import { shippedPolicyOf } from '../support/policies.ts'
+import { createDice } from './dice.ts'
+import type { Judge, ScenarioName, Score } from './judgement.ts'
+import { playFree, playKeeper, playStill, playTogether, playWaterFill } from './keeper-plays.ts'
+import type { Draw } from './keeper-world.ts'
+
+/** A `decide` of the role, as it is or with a mistake in it. */
+export type AllocatorDecide = typeof decide
+const policy = allocatorPolicy.parse(shippedPolicyOf('allocator').strategy)
+const FORTNIGHT_H = 336
+const usual = { hours: FORTNIGHT_H, weather: true, redemptions: false, deployed: true }
+
+const DRAWS = {
+  'spikes-1-gwei': () => ({ ...usual, holders: 1, baseFeeGwei: 1 }),
+  'spikes-10-gwei': () => ({ ...usual, holders: 1, baseFeeGwei: 10 }),
+  'spikes-30-gwei': () => ({ ...usual, holders: 1, baseFeeGwei: 30 }),
+  'shared-markets': (unit: number) => ({
+    ...usual,
+    ...{ weather: false, deployed: false, holders: 2 + Math.floor(9 * unit), baseFeeGwei: 1 },
+  }),
+  'notice-queues': (unit: number) => ({
+    ...usual,
+    ...{ redemptions: true, holders: 1 + Math.floor(3 * unit), baseFeeGwei: 10 },
+  }),
+} as const satisfies Partial<Record<ScenarioName, (unit: number) => Draw>>
+type World = keyof typeof DRAWS
+
+/** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
+function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
+  const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
+  if (!draw.weather) {
+    const { rounds, missing } = playTogether(seed, draw, proposals)
+    return {
+      roundsToSettle: { ours: rounds, baseline: null },
+      missingOfJointOptimumPercent: { ours: 100 * missing, baseline: null },
+    }
+  }
+  const run = playKeeper(seed, draw, proposals)
+  const [still, filled, free] = [playStill(seed, draw), playWaterFill(seed, draw), playFree(seed, draw)]
+  return {
+    earnedUsd: { ours: run.earned, baseline: still.earned },
+    earnedBesideWaterFillingUsd: { ours: run.earned, baseline: filled.earned },
+    saidUsd: { ours: run.said, baseline: run.realised },
+    hourlyRegretUsd: { ours: free.earned - run.earned, baseline: free.earned - filled.earned },
+    moves: { ours: run.moves, baseline: filled.moves },
+    lateHours: { ours: run.late, baseline: filled.late },
+  }
+}
+
+const judgeOf = (
+  scenarios: readonly World[],
+  bounds: Judge['bounds'],
+  decideOne: AllocatorDecide,
+): Judge => ({
+  role: 'allocator',
+  baseline: 'standing still; marginal water-filling once a day',
+  scenarios,
+  bounds,
+  play: (scenario, seed) => {
+    const world = scenarios.find((one) => one === scenario)
+    if (world === undefined) throw new RangeError(`no keeper is played in ${scenario}`)
+    return scoresOf(DRAWS[world](createDice(-seed).unit()), seed, decideOne)
+  },
+})
+
+/** Borrowers come for an hour to a week and leave: a gain counts for as long as it lasts. */
+export const allocatorSpikesJudge = (decideOne: AllocatorDecide = decide): Judge =>
+  judgeOf(
+    ['spikes-1-gwei', 'spikes-10-gwei', 'spikes-30-gwei'],
+    { earnedUsd: { aboveBaseline: true } },
+    decideOne,
+  )
+
+/** Vaults over the same markets: settled in three rounds, about as well as one that had all their money. */
+export const allocatorTogetherJudge = (decideOne: AllocatorDecide = decide): Judge =>
+  judgeOf(
+    ['shared-markets'],
+    { roundsToSettle: { max: 3 }, missingOfJointOptimumPercent: { medianMax: 1 } },
+    decideOne,
+  )
+
+/** Holders leave with notice: paid in time, and what they wait for earns meanwhile. */
+export const allocatorNoticeJudge = (decideOne: AllocatorDecide = decide): Judge =>
+  judgeOf(['notice-queues'], { lateHours: { max: 0 } }, decideOne)
