@@ -10,7 +10,7 @@ import type { Proposal, Reason } from '../workflow/proposal.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { GivenPlace, Place } from './place.ts'
 
-const NOTHING: Deployment = {
+const NOTHING = {
   ...{ namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] },
 }
 const pinned = z.looseObject({ deployment: deployment.default(NOTHING) })
