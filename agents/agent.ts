@@ -128,9 +128,9 @@ export type Question =
   | { readonly kind: 'call'; readonly to: Address; readonly data: Hex }
   | { readonly kind: 'source'; readonly name: string; readonly timeoutMs: number }
 
-/** What came back: a call's bytes or a source's text, and when; or why nothing did, by a stable name. */
+/** What came back: a call's bytes or a source's text, when, and by which signature; or why nothing did, by a stable name. */
 export type Answer =
-  | { readonly ok: true; readonly text: string; readonly atMs: number }
+  | { readonly ok: true; readonly text: string; readonly atMs: number; readonly signature?: string }
   | { readonly ok: false; readonly check: string; readonly message: string }
 
 /** Rows that a wave asks for: those of some wallets, or a whole small collection that it can do without. */
@@ -204,6 +204,9 @@ export type Difference = {
   readonly outcome: Proposal | PassedOver
 }
 
+/** Files of text by their names, which are of letters, digits, dots and dashes. */
+export type Evidence = Readonly<Record<string, string>>
+
 /** A price to announce when it changes. */
 export type PriceSeen = { readonly id: string; readonly symbol: string; readonly priceWad: bigint }
 
@@ -269,6 +272,10 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
    * declared. Absent, the role declares nothing.
    */
   plan?(seen: Moment & Seen, policy: Policy): readonly Difference[]
+  /** What a proposal rests on, as files of text by their names: kept beside the journal before it is opened. */
+  evidence?(proposal: Proposal, seen: Moment & Seen, policy: Policy): Evidence | null
+  /** Compute again what such files say, from them alone: a line each, and whether it holds. */
+  verify?(files: Evidence): readonly { readonly ok: boolean; readonly text: string }[]
   /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

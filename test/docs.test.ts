@@ -291,9 +291,12 @@ describe.concurrent('every command of the pages', () => {
     }
     if (!/\bID\b/.test(command)) return command
     const asks = /\b(approve|reject) ID/.test(command)
+    const isVerified = command.includes('nav verify')
     const { id, hold } = await untilFound(async (journal) => {
-      const rows = asks ? (await journal.live()).filter(isHeld) : await journal.list(1)
-      return rows.find(({ id }) => !answered.includes(id))
+      const rows = asks ? (await journal.live()).filter(isHeld) : await journal.list(1_000)
+      return rows.find(({ id, proposal }) =>
+        isVerified ? proposal.reason.evidence !== undefined : !answered.includes(id),
+      )
     })
     if (/\breject ID|--hash/.test(command)) answered.push(id)
     return command.replace(/\bID\b/, id.slice(0, 8)).replace(/\bHASH\b/, hold?.hash ?? '')

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
+import { evidence, verify } from './evidence.ts'
 import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
 import { type NavReporterSeen, see } from './see.ts'
 
@@ -14,6 +15,8 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
   policy: () => navReporterPolicy,
   see,
   decide,
+  evidence,
+  verify,
   sources: ({ reports }) =>
     Object.values(reports).flatMap(({ sources }) =>
       Object.values(sources).flatMap((one) => ('source' in one ? [one.source] : [])),

@@ -4,7 +4,7 @@ import { type Due, interimDue, nextLook, scheduledDue, valuationTime } from './d
 import { termsAt } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
-import { type Agreement, agree } from './quorum.ts'
+import { type Agreement, agree, type When } from './quorum.ts'
 import { type NavReporterSeen, type ReportSeen, reachedS, type TypeSeen } from './see.ts'
 import type { FeeTerms } from './valuation.ts'
 
@@ -94,17 +94,24 @@ const FORGED = ['source_not_signed', 'source_signed_by_another']
 const FORGED_FIX =
   'ask the source, by another way, whether it has a new key; state it under sources of the run configuration only then.'
 
+/** The times that a value is judged at. Pure. */
+export const whenOf = (
+  { nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>,
+  atS: number,
+  terms: FeeTerms | Stop | null,
+): When => ({
+  atS,
+  nowS: Math.max(Math.floor(nowMs / 1_000), chain.timestampS),
+  paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
+})
+
 /** Judge one report, of which everything is known. */
 function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
   const { name, readings } = report
   const { due: scheduled, missed } = scheduledDue(report, policy, nowS)
   const atS = valuationTime(report, policy, scheduled, nowS)
   const terms = termsAt(policy.fees, report.marks, atS)
-  const when = {
-    atS,
-    nowS: Math.max(Math.floor(seen.nowMs / 1_000), seen.chain.timestampS),
-    paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
-  }
+  const when = whenOf(seen, atS, terms)
   const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
   const forged = readings.flatMap((one) => (!one.ok && FORGED.includes(one.check) ? [one] : []))
   const passedOver = [

@@ -1,12 +1,12 @@
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { AHEAD_S_MAX, lastAt } from './memory.ts'
-import type { Statement } from './statement.ts'
+import type { Statement, Unread } from './statement.ts'
 
 /** What one source brought: whether it speaks, or why it counts for nothing; and all that is known of what it stated. */
 export type Reading = { readonly source: string; readonly known: readonly Statement[] } & (
   | { readonly ok: true }
-  | ({ readonly ok: false } & Stop)
+  | ({ readonly ok: false } & Unread)
 )
 
 /** How far a source is believed. Values are units of 10^-decimals of the report. */
@@ -68,10 +68,11 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
   }
   const ageS = atS - said.asOfS
   if (ageS > ageSMax) {
-    const message = `Its last value before the valuation time is ${ageS} s older; the policy allows ${ageSMax} s.`
-    // It has nothing to add once it has spoken of a later time, or is further behind than reports may be late.
-    const isBehind = newestS < atS && nowS - newestS <= rule.lateSMax
-    return { check: isBehind ? 'source_behind' : 'source_stale', message }
+    const isOver = newestS < atS
+    const message = `${isOver ? 'What it states ends' : 'It states nothing for the'} ${ageS} s before the valuation time; the policy allows ${ageSMax} s.`
+    if (!isOver) return { check: 'source_stale', message }
+    // It has nothing to add once it is further behind than reports may be late.
+    return { check: nowS - newestS <= rule.lateSMax ? 'source_behind' : 'source_ends_before', message }
   }
   if (paidAtS !== undefined && said.asOfS < paidAtS) {
     const message = `Its value is of ${paidAtS - said.asOfS} s before fees were paid out, and has them in it still.`

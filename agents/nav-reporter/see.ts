@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
-import type { Answer, Look, Moment, Question, Stop } from '../agent.ts'
+import type { Answer, Look, Moment, Question } from '../agent.ts'
 import { NAV_ORACLE_VIEWS, reportTypeWord } from '../protocol/nav.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
@@ -10,7 +10,7 @@ import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
 import { latestDue } from './schedule.ts'
 import { askChain, askHoldings, askMark, type Read, readOutside } from './source-kinds.ts'
-import type { Statement } from './statement.ts'
+import type { Statement, Unread } from './statement.ts'
 import type { Parts, Scale } from './valuation.ts'
 
 /** A report that the oracle accepted; all zero where there is none. Times are Unix seconds. */
@@ -165,7 +165,7 @@ type Context = {
 }
 type Finished = Omit<ReportSeen, 'name' | 'oracle'>
 /** What one source said; null where it was not asked. */
-type Said = readonly Statement[] | (Statement & { readonly parts?: Parts }) | Stop | null
+type Said = readonly Statement[] | (Statement & { readonly parts?: Parts }) | Unread | null
 
 /** Our time: what both our clock and the chain's have reached, so that neither makes a report by running ahead. Pure. */
 export const reachedS = ({ nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>): number =>
@@ -217,8 +217,8 @@ function askSources(
       if (said === null) return earlier ?? { source, ok: true, known: [] }
       if ('parts' in said) parts = said.parts
       const known = earlier?.known ?? []
-      if ('check' in said) return { source, ok: false, check: said.check, message: said.message, known }
-      const stated = 'value' in said ? [{ value: said.value, asOfS: said.asOfS }] : said
+      if ('check' in said) return { ...said, source, ok: false, known }
+      const stated = 'value' in said ? [{ value: said.value, asOfS: said.asOfS, from: said.from }] : said
       return { source, ok: true, known: remember(known, stated, times) }
     })
     const marks = rememberMark(before?.marks ?? [], mark(answers))
@@ -232,10 +232,10 @@ function askSources(
 
 /** Refuse a source that speaks of an older time than before: which of the two it means is not known. */
 function unlessBack(
-  said: readonly Statement[] | Stop,
+  said: readonly Statement[] | Unread,
   before: readonly Statement[],
   nowS: number,
-): readonly Statement[] | Stop {
+): readonly Statement[] | Unread {
   if ('check' in said) return said
   const newestS = (of: readonly Statement[]) => Math.max(...of.map(({ asOfS }) => asOfS))
   const backS = newestS(before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX)) - newestS(said)

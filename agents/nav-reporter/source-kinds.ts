@@ -6,7 +6,7 @@ import type { Wave } from '../protocol/reading.ts'
 import type { Mark } from './marks.ts'
 import type { ReportPolicy } from './policy.ts'
 import type { SourcePolicy } from './source-policy.ts'
-import { readStatements, type Statement } from './statement.ts'
+import { type Raw, readStatements, type Statement, type Unread } from './statement.ts'
 import { buildUp, builtValue, type Parts, type Scale } from './valuation.ts'
 
 /** Finds what was asked among the answers of its wave. */
@@ -38,6 +38,9 @@ function askViews(
 
 const scaled = (units: bigint, from: number, to: number) => (units * 10n ** BigInt(to)) / 10n ** BigInt(from)
 
+/** What we read ourselves, as text. */
+const rawOf = (read: object, { nowMs }: Moment): Raw => ({ text: JSON.stringify(read), atMs: nowMs })
+
 /** Ask a view of a pinned contract. */
 export function askChain(
   wave: Wave,
@@ -54,7 +57,9 @@ export function askChain(
   return (answers) => {
     const said = answer(answers)
     if (said === null) return { check: 'source_unreadable', message: 'The chain did not answer.' }
-    return { value: scaled(said, policy.decimals, report.decimals), asOfS: moment.chain.timestampS }
+    const asOfS = moment.chain.timestampS
+    const from = rawOf({ asOfS, blockNumber: String(moment.chain.blockNumber), said: String(said) }, moment)
+    return { value: scaled(said, policy.decimals, report.decimals), asOfS, from }
   }
 }
 
@@ -86,7 +91,7 @@ export function askHoldings(
   { idle, haircutBps }: HoldingsSource,
   fund: FundResource | null,
   scale: Scale | null,
-  { chain, freshness }: Moment,
+  moment: Moment,
   asset: Address | null,
 ): Read<(Statement & { readonly parts: Parts }) | Stop> {
   if (fund === null || scale === null || asset === null) {
@@ -104,8 +109,9 @@ export function askHoldings(
     }
     const parts = buildUp(fund, idleAssets, haircuts)
     if ('check' in parts) return parts
-    const asOfS = chain.timestampS - Math.ceil(freshness.ageMs / 1_000)
-    return { value: builtValue(parts, scale), asOfS, parts }
+    const asOfS = moment.chain.timestampS - Math.ceil(moment.freshness.ageMs / 1_000)
+    const from = rawOf({ asOfS, idleAssets: String(idleAssets), fund }, moment)
+    return { value: builtValue(parts, scale), asOfS, parts, from }
   }
 }
 
@@ -114,7 +120,7 @@ export function readOutside(
   answer: Answer | undefined,
   policy: OutsideSource,
   wanted: number,
-): readonly Statement[] | Stop {
+): readonly Statement[] | Unread {
   if (answer === undefined) return { check: 'source_unreadable', message: 'It was not asked.' }
   if (!answer.ok) return { check: answer.check, message: answer.message }
   const layout =
@@ -126,5 +132,31 @@ export function readOutside(
           value: policy.valuePointer,
           asOf: policy.asOfPointer,
         }
-  return readStatements(answer.text, layout, policy.decimals, wanted)
+  const stated = readStatements(answer.text, layout, policy.decimals, wanted)
+  const { text, atMs, signature } = answer
+  const from = { text, atMs, signature }
+  return 'check' in stated ? { ...stated, from } : stated.map((one) => ({ ...one, from }))
+}
+
+/** What our own reading said, as it was written down. */
+type Written = {
+  readonly asOfS: number
+  readonly said: string
+  readonly idleAssets: string
+  readonly fund: FundResource
+}
+
+/** Read again what a statement was read from. Pure; throws what reading a text throws that we did not write. */
+export function readAgain(
+  { text, atMs }: Raw,
+  policy: SourcePolicy,
+  { decimals, scale }: { readonly decimals: number; readonly scale: Scale | null },
+): readonly Statement[] | Stop {
+  if (policy.kind !== 'chain' && policy.kind !== 'holdings')
+    return readOutside({ ok: true, text, atMs }, policy, decimals)
+  const { asOfS, said, idleAssets, fund }: Written = JSON.parse(text)
+  if (policy.kind === 'chain') return [{ value: scaled(BigInt(said), policy.decimals, decimals), asOfS }]
+  const parts = buildUp(fund, BigInt(idleAssets), new Map(Object.entries(policy.haircutBps)))
+  if ('check' in parts || scale === null) return 'check' in parts ? parts : []
+  return [{ value: builtValue(parts, scale), asOfS }]
 }

@@ -1,7 +1,14 @@
 import type { Stop } from '../agent.ts'
 
+/** A text that was answered, when, Unix milliseconds, and by which signature where one is demanded. */
+export type Raw = { readonly text: string; readonly atMs: number; readonly signature?: string | undefined }
+type Read = { readonly from?: Raw | undefined }
+
 /** What a source states: a value in units of 10^-decimals of the report, and the time it is for, Unix seconds. */
-export type Statement = { readonly value: bigint; readonly asOfS: number }
+export type Statement = Read & { readonly value: bigint; readonly asOfS: number }
+
+/** Why a source states nothing; `from` where it answered a text. */
+export type Unread = Read & Stop
 
 /** How a source's text is read. */
 type Layout = {

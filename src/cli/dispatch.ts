@@ -27,6 +27,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'a workflow by hand, through the same guard',
     load: async () => (await import('./commands/submit.ts')).submit,
   },
+  nav: {
+    summary: 'what a NAV report rests on, and its sum once more',
+    load: async () => (await import('./commands/nav.ts')).nav,
+  },
   restate: {
     summary: 'correct a NAV report, as its next revision',
     load: async () => (await import('./commands/restate.ts')).restate,

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Agent } from '../../agents/agent.ts'
+import type { Agent, Moment } from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -27,10 +27,12 @@ import type { ServiceClient } from '../service/client.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Hint } from '../service/events/hints.ts'
+import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { isLimitedWith } from './apart.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
+import { openKept, PACKS_MAX } from './evidence.ts'
 import { proveViews } from './prove-views.ts'
 import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
@@ -161,7 +163,13 @@ export async function openRole(
       onLots: async () => (await journal.onLots()).filter(counts),
       addDecisions: (rows) => journal.addDecisions(rows),
     },
-    open: (proposal) => opener.open(proposal, signing === null),
+    open: (proposal) =>
+      openKept(
+        proposal,
+        evidenceOf(rolePolicy, proposal, duty.lastSeen()),
+        { directory: config.directory, packsMax: PACKS_MAX },
+        (kept) => opener.open(kept, signing === null),
+      ),
   })
   const lotScores = createLotScores({ collections, journal })
   for (const workflow of lots) lotScores.add(workflow)
@@ -191,6 +199,10 @@ export async function openRole(
     },
   }
 }
+
+/** Write down what a proposal rests on; null where its role does not. */
+const evidenceOf = ({ does, policy }: RolePolicy, proposal: Proposal, seen: Moment | null) =>
+  seen === null ? null : (does.evidence?.(proposal, seen, policy.strategy) ?? null)
 
 /** Begin with each look what is looked at beside it, and waited for by nobody. */
 const lookingBeside = (

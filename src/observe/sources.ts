@@ -106,7 +106,8 @@ function answerOf(
   }
   try {
     // What is not the same bytes again is not kept as they were signed.
-    return { ok: true, text: UTF8.decode(bytes), atMs: clock.nowMs() }
+    const read = { ok: true, text: UTF8.decode(bytes), atMs: clock.nowMs() } as const
+    return signature === null ? read : { ...read, signature }
   } catch {
     return refused('source_not_text', 'Its answer is not text in UTF-8.')
   }

@@ -16,6 +16,7 @@ const COMMANDS = [
   'workflows',
   'explain',
   'submit',
+  'nav',
   'pnl',
   'experience',
   'shadow',

@@ -130,7 +130,7 @@ describe('a quorum', () => {
     expect(checksOf([old, older])).toEqual(['b source_behind'])
     expect(checksOf([says('a', WAD, NOW_S - 600), says('b', WAD, NOW_S - 601)])).toEqual([
       'a source_behind',
-      'b source_stale',
+      'b source_ends_before',
     ])
     expect(checksOf([says('a', WAD, NOW_S + 5), says('b', WAD, NOW_S + 6)])).toEqual([
       'a source_begins_after',

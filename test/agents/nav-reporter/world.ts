@@ -65,6 +65,7 @@ export function look(
   at: Moment,
   policy: NavReporterPolicy,
   previous: NavReporterSeen | null,
+  signature?: string,
 ): { readonly seen: NavReporterSeen; readonly asked: readonly Question[]; readonly waves: number } {
   const asked: Question[] = []
   const answer = (question: Question): Answer => {
@@ -77,7 +78,7 @@ export function look(
         : (views.get(question.data.slice(0, 10))?.(world, question.data) ?? null)
     return text === null
       ? { ok: false, check: 'source_timeout', message: 'no' }
-      : { ok: true, text, atMs: at.nowMs }
+      : { ok: true, text, atMs: at.nowMs, ...(signature === undefined ? {} : { signature }) }
   }
   let found = see({ funds: [world.fund] }, at, policy, previous)
   let waves = 0
