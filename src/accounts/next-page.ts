@@ -6,6 +6,7 @@ import type { Accounts, Balance, Line, Page, Point } from '../journal/accounts.t
 import type { Journal } from '../journal/journal.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
+import type { Period } from './pnl.ts'
 
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> & {
@@ -33,22 +34,23 @@ const QUIET_MS_MAX = 3_600_000
 /**
  * Add a page up to the newest final block where anything moved since the last one, or an hour passed. What is in it never
  * changes: all of it is final, and whatever no log and no transaction of ours explains is a line that says so.
+ * @returns the page with the one that it follows; null where none was added, or the first.
  * Throws RolekeeperError `accounts.forked`, `worth.not_read` and `node.*`.
  */
-export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<void> {
+export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<Period[number] | null> {
   const { nodes, accounts } = deps
   const { role, deployment } = of
   const signer: Address = `0x${of.signer.slice(2).toLowerCase()}`
   const last = await accounts.last(nodes.chainId, signer)
   const final = await nodes.finalized()
   const to = pointOf(final)
-  if (last !== null && last.to.number >= to.number) return
+  if (last !== null && last.to.number >= to.number) return null
   const count = await nodes.transactionCount(signer, final.hash)
   const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
   // A transaction that our own record has not closed yet.
-  if (named === null) return
+  if (named === null) return null
   const isQuiet = last?.count === count && named.length === 0
-  if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return
+  if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return null
   const owned = await readOwned({ ...of, owners: [signer] }, nodes, final)
   const page = {
     ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
@@ -61,7 +63,9 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<v
     prices: [...owned.prices].map(([token, usdMicros]) => ({ token, usdMicros })),
   }
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
-  await accounts.add({ ...page, lines })
+  const added = { ...page, lines }
+  const isAdded = await accounts.add(added)
+  return isAdded && last !== null ? { before: last, page: added } : null
 }
 
 const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, atMs: timestampS * 1_000 })

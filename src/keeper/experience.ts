@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import { type Experience, withCase } from '../../agents/protocol/experience.ts'
 import { outcomesOf, type Told } from '../accounts/outcomes.ts'
 import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
@@ -28,9 +29,10 @@ export function createExperience(
     readonly journal: Pick<Journal, 'get'>
     readonly clock: Clock
     readonly log: Log
+    readonly alarm: (error: RolekeeperError) => void
   },
 ): RoleExperience {
-  const { accounts, journal, clock, log } = deps
+  const { accounts, journal, clock, log, alarm } = deps
   /** What was told never changes. */
   let told: ReadonlyMap<string, Told> = new Map()
   const read = async () => {
@@ -43,9 +45,11 @@ export function createExperience(
     }
     told = known
     const fromMs = accounts.forgottenUntilMs(role)
-    return outcomesOf(pages, known)
+    const experience = outcomesOf(pages, known)
       .filter(({ atMs }) => atMs > fromMs)
       .reduce<readonly Experience[]>(withCase, [])
+    for (const short of experience.filter(isShort)) alarm(shortfall(role, signer, short))
+    return experience
   }
   const renewed = createRenewed(read, {
     ...{ clock, everyMs: () => READ_EVERY_MS },
@@ -53,6 +57,28 @@ export function createExperience(
   })
   return { now: () => renewed.last() ?? [], begin: renewed.begin }
 }
+
+/** So many have to be decided before a shortfall is more than bad luck. */
+const CASES_MIN = 10
+/** The band of what comes beside what was said, a part of the mark. */
+const SHORT = -0.02
+
+/** Whether what came leaves its band by two standard errors. */
+function isShort({ won, errors, squares }: Experience): boolean {
+  if (Math.round(won) < CASES_MIN) return false
+  const mean = errors / won
+  return mean + 2 * Math.sqrt(Math.max(0, squares / won - mean * mean) / won) < SHORT
+}
+
+const shortfall = (role: Role, signer: Address, { of, won, errors }: Experience) =>
+  new RolekeeperError(
+    'money.short',
+    `Of ${Math.round(won)} that the ${role} won under ${of} came ${((-100 * errors) / won).toFixed(2)} % of the price less than was said, and not by chance; the band is ${-100 * SHORT} %.`,
+    {
+      fix: `see \`rolekeeper pnl --role ${role} --by workflow\`: are its prices right, and who sells? Pause the role until that is known.`,
+      facts: { role, signer, check: of },
+    },
+  )
 
 const briefly = ({ id, createdAtMs, proposal: { lot, subject, said } }: Told): Told => ({
   ...{ id, createdAtMs },

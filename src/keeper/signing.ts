@@ -1,5 +1,6 @@
 import { type Address, type Hex, serializeSignature } from 'viem'
 import { addNextPage } from '../accounts/next-page.ts'
+import { resultsOf } from '../accounts/pnl.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
@@ -7,6 +8,7 @@ import type { UsedParts } from '../guard/budget.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
@@ -62,12 +64,13 @@ type SigningDeps = Pick<
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
+  readonly onAccounted: Metrics['accounted']
 }
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
   { agent, policy, ruleset, approval, apart }: RolePolicy,
-  { config, clock, log, onKmsCall, ...deps }: SigningDeps,
+  { config, clock, log, onKmsCall, onAccounted, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
   const key = createRoleKey(agent, config, clock, onKmsCall)
@@ -102,7 +105,12 @@ export function createRoleSigning(
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
-  const accounts = createRenewed(() => addNextPage({ ...owns, role }, deps), {
+  const addPage = async () => {
+    const added = await addNextPage({ ...owns, role }, deps)
+    for (const result of added === null ? [] : resultsOf([added], 'role', new Map()))
+      onAccounted(role, result)
+  }
+  const accounts = createRenewed(addPage, {
     ...{ clock, everyMs: () => ACCOUNTS_EVERY_MS },
     onFailed: (error) => log.warn('could not keep accounts', { role, signer: signer.address }, error),
   })

@@ -217,7 +217,12 @@ function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal):
 function signingOf({ agent, policy }: Candidate, deps: StaffDeps, left: AbortSignal): RoleSigning | null {
   if (policy instanceof RolekeeperError || agent.mode === 'shadow') return null
   const gate = () => closedForNow(deps.gate(), left.aborted)
-  return createRoleSigning(policy, { ...deps, gate, onKmsCall: deps.metrics.kmsCalled })
+  return createRoleSigning(policy, {
+    ...deps,
+    gate,
+    onKmsCall: deps.metrics.kmsCalled,
+    onAccounted: deps.metrics.accounted,
+  })
 }
 
 const noop = () => undefined

@@ -11,6 +11,10 @@ import { createFleetMetrics, type FleetGauges, type FleetMetrics } from './fleet
 const FEED_MODES = ['stream', 'polling', 'down'] as const
 type FeedMode = (typeof FEED_MODES)[number]
 
+/** What is said, and of what came the parts whose sum is what a signer is worth more. */
+const MONEY_PARTS = ['said', 'moved', 'gas', 'positions', 'marked'] as const
+type Money = Readonly<Partial<Record<(typeof MONEY_PARTS)[number], bigint | null | undefined>>>
+
 /** What is so at this moment: read when Prometheus asks, so that an age is never older than the question. */
 export type Gauges = {
   readonly control: Control
@@ -70,6 +74,8 @@ export type Metrics = {
   /** A workflow in shadow was compared with what then happened. */
   readonly scored: (role: Role, verdict: ShadowVerdict) => void
   readonly alarmed: (code: string) => void
+  /** What a role said of what succeeded, and what its accounts came to, millionths of a US dollar. */
+  readonly accounted: (role: Role, money: Money) => void
   /** Null where it is in no fleet: such a page has none of its families. */
   readonly fleet: FleetMetrics | null
   /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
@@ -123,6 +129,9 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     struck: (role) => counters.strikes.inc({ role }),
     scored: (role, verdict) => counters.shadows.inc({ role, verdict }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
+    accounted: (role, money) => {
+      for (const part of MONEY_PARTS) gauges.money.inc({ role, part }, Number(money[part] ?? 0n) / 1e6)
+    },
     fleet,
     render: (now) => {
       const { version, environment, configHash: config_hash } = facts
@@ -225,6 +234,11 @@ function createGauges(registry: Registry) {
     slotAge: gauge('slot_age_seconds', 'Age of the oldest nonce that has not landed.', ['role']),
     decisionAge: gauge('decision_age_seconds', 'Time since the last decision.', ['role']),
     balance: gauge('native_balance_ether', 'Native balance of the signer, for gas.', ['role']),
+    money: gauge(
+      'money_dollars',
+      'What a role said of what succeeded since the start, and what came, by part.',
+      ['role', 'part'],
+    ),
     markets: gauge('markets', 'Markets by whether the units were proven.', ['role', 'armed']),
     budgets: gauge('budget_used_ratio', 'Part of a rolling budget that is used.', ['role', 'budget']),
     allowances: gauge(

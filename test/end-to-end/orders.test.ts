@@ -381,6 +381,7 @@ describe('the metrics of a keeper', () => {
     world.kms.setFault({ deny: false })
     expect((await following).code).toBe(0)
     expect((await submit('1000000', '--shadow', '--directory', directory())).code).toBe(0)
+    await untilFed('rolekeeper_money_dollars')
 
     await fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', body: '{}' })
     for (const [on, off, name] of [

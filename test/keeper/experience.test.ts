@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Address } from 'viem'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { RolekeeperError } from '../../src/errors.ts'
+import { type Accounts, type Line, openAccounts } from '../../src/journal/accounts.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { createExperience } from '../../src/keeper/experience.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
+
+const LOT: Address = `0x${'b7'.repeat(20)}`
+const DESK: Address = `0x${'de'.repeat(20)}`
+const HOUR_MS = 3_600_000
+const log = createLog({ level: 'silent', secrets: [] })
+
+const directory = mkdtempSync(join(tmpdir(), 'experience-'))
+const journal = openSqliteJournal(directory)
+let accounts: Accounts
+let alarms: RolekeeperError[]
+let atHour = 0
+beforeAll(() => {
+  accounts = openAccounts(directory)
+})
+beforeEach(() => {
+  alarms = []
+})
+afterAll(async () => {
+  await accounts.close()
+  await journal.close()
+  rmSync(directory, { recursive: true })
+})
+
+const point = (hour: number) => ({
+  ...{ number: BigInt(hour), atMs: hour * HOUR_MS },
+  hash: `0x${String(hour).padStart(64, '0')}` as const,
+})
+
+/** Close the next hour; a bitcoin is at $100,000. */
+async function close(...lines: readonly Pick<Line, 'token' | 'assets' | 'workflowId'>[]) {
+  const page = {
+    ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder' as const, count: 0, positions: [], closing: [] },
+    ...{ from: atHour === 0 ? null : point(atHour - 1), to: point(atHour) },
+    tokens: [
+      { token: TOKEN, symbol: 'sUSD', decimals: 6 },
+      { token: LOT, symbol: 'sBTC', decimals: 8 },
+    ],
+    prices: [
+      { token: TOKEN, usdMicros: 1_000_000n },
+      { token: LOT, usdMicros: 100_000_000_000n },
+    ],
+    lines: lines.map((line) => ({
+      ...{ kind: 'moved' as const, blockNumber: BigInt(atHour), hash: point(atHour).hash },
+      ...{ counterparty: DESK, ...line },
+    })),
+  }
+  expect(await accounts.add(page)).toBe(true)
+  atHour += 1
+}
+
+/** Win a hundredth of a bitcoin for $900, which was said to be worth so much, millionths of a dollar. */
+async function win(worthUsdMicros: bigint) {
+  const id = String(atHour).padStart(32, '0')
+  const said = {
+    ...{ of: ['bid'], worthUsdMicros, markUsdMicros: 1_000_000_000n },
+    brings: { token: LOT, assets: 1_000_000n },
+  }
+  const proposal = proposalOf({ kind: 'bid', lot: id, said })
+  await journal.open(workflowOf('succeeded', { id, opportunity: id, role: 'rfq-bidder', proposal }))
+  await close(
+    { token: TOKEN, assets: -900_000_000n, workflowId: id },
+    { token: LOT, assets: 1_000_000n, workflowId: id },
+  )
+}
+
+/** What is known by now to a keeper that starts. */
+async function known() {
+  const own = createExperience(
+    { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
+    { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
+  )
+  own.begin()
+  await expect.poll(() => own.now().length).toBeGreaterThan(0)
+  return own.now().map(({ of, won }) => [of, Math.round(won)])
+}
+
+it('raises an alarm once ten that were won came to less than was said, by more than the band and not by chance', async () => {
+  await close()
+  for (let lot = 0; lot < 9; lot += 1) await win(lot % 2 === 0 ? 1_030_000_000n : 1_050_000_000n)
+  await close()
+  expect(await known()).toEqual([['bid', 9]])
+  expect(alarms).toEqual([])
+  await win(1_050_000_000n)
+  await close()
+  expect(await known()).toEqual([['bid', 10]])
+  expect(alarms.map(({ code }) => code)).toEqual(['money.short'])
+  expect(alarms[0]?.message).toMatch(/came 4\.0\d % of the price less than was said/)
+})
+
+it('says nothing of what stays in the band', async () => {
+  for (let lot = 0; lot < 60; lot += 1) await win(1_000_000_000n)
+  await close()
+  expect((await known())[0]?.[1]).toBeGreaterThan(60)
+  expect(alarms).toEqual([])
+})
