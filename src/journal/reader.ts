@@ -111,7 +111,7 @@ export class RecordReader implements JournalReads {
   }
 
   async decisions(subjectPart: string, limit: number): Promise<readonly DecisionRow[]> {
-    const sql = 'SELECT body FROM decisions WHERE instr(subject, ?) > 0 ORDER BY id DESC LIMIT ?'
+    const sql = 'SELECT body FROM decisions WHERE instr(lower(subject), ?) > 0 ORDER BY id DESC LIMIT ?'
     return this.records.bodies(sql, subjectPart.toLowerCase(), limit)
   }
 

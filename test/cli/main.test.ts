@@ -291,6 +291,7 @@ describe('the journal on the command line', () => {
     } as const
     await journal.addDecisions([
       { ...row, check: 'health_above_one', message: 'Health is 1.013; below 1 is liquidatable.' },
+      { ...row, subject: 'recoveryFund:custodian', check: 'source_behind', message: 'It ends early.' },
     ])
     await journal.barrier()
     await journal.close()
@@ -329,6 +330,7 @@ describe('the journal on the command line', () => {
     expect(code).toBe(0)
     expect(out).toContain('health_above_one: Health is 1.013; below 1 is liquidatable.')
     expect(out).toContain('healthFactorWad  1.013')
+    expect((await ask('explain', 'recoveryFund')).out).toContain('source_behind: It ends early.')
     expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
   })
 })

@@ -297,6 +297,8 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       await journal.addDecisions([row, { ...row, subject: 'm:v:c' }, { ...row, check: 'y' }])
       expect((await journal.decisions('V:B', 10)).map((each) => each.check)).toEqual(['y', 'x'])
       expect(await journal.decisions('m:v', 1)).toHaveLength(1)
+      await journal.addDecisions([{ ...row, subject: 'recoveryFund:custodian' }])
+      expect(await journal.decisions('recoveryFund', 10)).toHaveLength(1)
     })
 
     it('takes a reservation with a write, in one step: a write that conflicts reserves nothing', async () => {

@@ -16,8 +16,8 @@ const LINE_MAX = 1_000
 export const explain = command({
   name: 'explain',
   usage: 'ID | SUBJECT [--config FILE | --directory DIR]',
-  help: `Say why a workflow was begun, with the numbers of its decision; or, for a subject (a borrower's address or a part
-of market:vault:borrower), what was last decided about it and why.
+  help: `Say why a workflow was begun, with the numbers of its decision; or, for a subject (a borrower's address, a part of
+market:vault:borrower, or of report:source), what was last decided about it and why.
 
   rolekeeper explain 3f2a
   rolekeeper explain 0x70997970c51812dc3a010c7d01b50e0d17dc79c8`,
@@ -29,8 +29,8 @@ of market:vault:borrower), what was last decided about it and why.
     const place = await placeOf(given, io)
     const known = deploymentAt(given, place)
     await readJournal(place, async (journal) => {
-      const subject = /[:x]/i.test(what)
-      const rows = subject ? await journal.decisions(what.toLowerCase(), DECISIONS_MAX) : []
+      const subject = !/^[0-9a-f]+$/i.test(what)
+      const rows = subject ? await journal.decisions(what, DECISIONS_MAX) : []
       if (rows.length > 0) io.out(decisionsText(rows, known))
       else if (subject)
         throw usageError(`Nothing was decided about "${what}".`, 'see: rolekeeper workflows list')

@@ -153,7 +153,7 @@ export class RedisReads implements JournalReads {
         start + DECISIONS_PAGE - 1,
       )
       const rows = page.map((row) => decodeRecord<DecisionRow>(row))
-      found.push(...rows.filter(({ subject }) => subject.includes(subjectPart)))
+      found.push(...rows.filter(({ subject }) => subject.toLowerCase().includes(subjectPart)))
       if (page.length < DECISIONS_PAGE) break
     }
     return found.slice(0, limit)
