@@ -10,11 +10,12 @@ import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
 import { sizesOf } from './sizes.ts'
 import { type Bound, type Quote, quote, tightest } from './sizing.ts'
-import { assetsFor, pays, type Wanted, want } from './wanted.ts'
+import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 
 /**
  * Choose the liquidations to propose: the set, and the sizes, that bring most together under funds, inventory, gas and
- * the hour's limits; those left over follow while room is left for them. Spends `funds` in place; otherwise pure.
+ * the hour's limits, all of a collateral sold at one depth with what we hold and await of it. Spends `funds` in place;
+ * otherwise pure.
  */
 export function chooseAffordable(
   candidates: readonly Candidate[],
@@ -22,35 +23,43 @@ export function chooseAffordable(
   signer: Address,
   policy: LiquidatorPolicy,
 ): Decision {
-  const proposals: Proposal[] = []
-  const passedOver: PassedOver[] = []
-  const taken = new Set<string>()
   const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
   const { sizes, gapBps } = sizesOf(
     wanted.filter(({ best }) => pays(best, policy)),
     funds,
     policy,
   )
-  const take = (one: Wanted) => {
-    const { marketAddress, borrower } = one.candidate.facility
-    const position = positionKey(marketAddress, borrower)
-    const outcome = taken.has(position)
-      ? passOver(
-          one,
-          'borrower_taken',
-          'Another debt of this borrower comes first; its collateral is shared.',
-        )
-      : takeOne(one, sizes.get(one) ?? one.bound, gapBps, funds, signer, policy)
-    if ('check' in outcome) passedOver.push(outcome)
-    else {
-      taken.add(position)
-      proposals.push(outcome)
+  const sized = wanted.flatMap((one) => {
+    const size = sizes.get(one)
+    return size === undefined ? [] : [sizeWithin(one, size, funds)]
+  })
+  const proposals: Proposal[] = []
+  const passedOver: PassedOver[] = []
+  const taken = new Set<string>()
+  for (const one of sized) {
+    const size = togetherWith(sized, one)
+    if (!pays(size, policy)) {
+      passedOver.push(stopOf(one.wanted, taken, funds, signer, policy))
+      continue
     }
+    taken.add(positionOf(one.wanted))
+    const { limitedBy } = one.bound
+    proposals.push(
+      proposeLiquidation(
+        one.wanted.candidate,
+        size,
+        { limitedBy, gapBps, gas: funds.liquidation },
+        signer,
+        policy,
+      ),
+    )
   }
-  for (const one of wanted) if (sizes.has(one)) take(one)
-  for (const one of wanted) if (!sizes.has(one)) take(one)
+  for (const one of wanted) if (!sizes.has(one)) passedOver.push(stopOf(one, taken, funds, signer, policy))
   return { proposals, passedOver }
 }
+
+const positionOf = ({ candidate: { facility } }: Wanted) =>
+  positionKey(facility.marketAddress, facility.borrower)
 
 /** Highest profit for each unit repaid first; then the larger profit; then by name, so that ties never move. */
 function byYield(one: Wanted, other: Wanted): number {
@@ -62,37 +71,80 @@ function byYield(one: Wanted, other: Wanted): number {
   return one.candidate.subject < other.candidate.subject ? -1 : 1
 }
 
-/** Propose it at most at a size, as far as funds go, and take what it needs; or say which limit stops it. */
-function takeOne(
+/** One of the set, at a size that fits to the base unit. */
+type Sized = { readonly wanted: Wanted; readonly bound: Bound; readonly alone: Quote }
+
+const quoteOf = (
+  { candidate: { figures }, terms }: Wanted,
+  { repayAssets }: Bound,
+  besideAssets: bigint,
+): Quote => quote(repayAssets, figures.collateralAssets, { ...terms, besideAssets })
+
+/** Fit one of the set into what is left, and take what it needs. */
+function sizeWithin(wanted: Wanted, sized: Bound, funds: Funds): Sized {
+  const { candidate, terms } = wanted
+  const { market } = candidate
+  const heldAssets = heldOf(candidate, funds)
+  const haveAssets = haveOf(wanted, funds)
+  const bound = tightest(
+    { limitedBy: 'inventory', repayAssets: repayThatFits(roomAssets(wanted, funds), terms) },
+    { limitedBy: 'hour_usd_max', repayAssets: assetsFor(funds.hourUsdMicros, terms) },
+    { limitedBy: 'funds', repayAssets: haveAssets },
+    sized,
+  )
+  const alone = quoteOf(wanted, bound, terms.besideAssets)
+  funds.nativeWei -= funds.liquidation.reserveWei
+  funds.reverts -= 1n
+  funds.hourUsdMicros -= alone.repayUsdMicros
+  funds.tokens.set(market.loanAsset, haveAssets - alone.repayAssets)
+  funds.held.set(market.collateralAsset, heldAssets + alone.seizeAssets)
+  return { wanted, bound, alone }
+}
+
+/** One of the set, with what the sale of all that the set seizes of its collateral loses. */
+function togetherWith(all: readonly Sized[], { wanted, bound, alone }: Sized): Quote {
+  const { collateralAsset } = wanted.candidate.market
+  const seized = all
+    .filter((one) => one.wanted.candidate.market.collateralAsset === collateralAsset)
+    .reduce((sum, one) => sum + one.alone.seizeAssets, 0n)
+  return quoteOf(wanted, bound, wanted.terms.besideAssets + seized - alone.seizeAssets)
+}
+
+const haveOf = ({ candidate: { market } }: Wanted, { tokens }: Funds) =>
+  positive(tokens.get(market.loanAsset) ?? market.loanBalance)
+const roomAssets = ({ candidate }: Wanted, funds: Funds) =>
+  positive(candidate.collateral.inventoryAssetsMax - heldOf(candidate, funds))
+
+/** Say which limit stops one that is not in the set, by what the set leaves. */
+function stopOf(
   wanted: Wanted,
-  sized: Bound,
-  gapBps: number,
+  taken: ReadonlySet<string>,
   funds: Funds,
   signer: Address,
   policy: LiquidatorPolicy,
-): Proposal | PassedOver {
-  const { candidate, terms, best } = wanted
-  const { figures, market, collateral } = candidate
+): PassedOver {
+  const { candidate, terms, best, bound } = wanted
+  const { market, collateral } = candidate
   const loan = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
   const seized = (assets: bigint) => tokens(assets, market.collateralDecimals, market.collateralSymbol)
-  const sizeOf = ({ repayAssets }: Bound) => quote(repayAssets, figures.collateralAssets, terms)
+  const atMost = (...bounds: readonly Bound[]) =>
+    quoteOf(wanted, tightest(bound, ...bounds), terms.besideAssets)
   if (!pays(best, policy)) {
-    const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
+    const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}, sold with the ${seized(terms.besideAssets / 2n)} that we hold, claim or await; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
     return passOver(wanted, 'profit_below_floor', message)
   }
-
-  const heldAssets = funds.held.get(market.collateralAsset) ?? market.collateralBalance
-  const roomAssets = positive(collateral.inventoryAssetsMax - heldAssets)
-  const roomy = tightest(sized, { limitedBy: 'inventory', repayAssets: repayThatFits(roomAssets, terms) })
-  if (!pays(sizeOf(roomy), policy)) {
+  if (taken.has(positionOf(wanted))) {
+    const message = 'Another debt of this borrower comes first; its collateral is shared.'
+    return passOver(wanted, 'borrower_taken', message)
+  }
+  const heldAssets = heldOf(candidate, funds)
+  const roomy = { limitedBy: 'inventory', repayAssets: repayThatFits(roomAssets(wanted, funds), terms) }
+  if (!pays(atMost(roomy), policy)) {
     const message = `We hold, claim or await ${seized(heldAssets)}; the policy allows ${seized(collateral.inventoryAssetsMax)}. Fix: sell some, or raise inventoryMax.`
     return passOver(wanted, 'inventory_full', message, { heldAssets: String(heldAssets) })
   }
-  const hourly = tightest(roomy, {
-    limitedBy: 'hour_usd_max',
-    repayAssets: assetsFor(funds.hourUsdMicros, terms),
-  })
-  if (!pays(sizeOf(hourly), policy)) {
+  const hourly = { limitedBy: 'hour_usd_max', repayAssets: assetsFor(funds.hourUsdMicros, terms) }
+  if (!pays(atMost(roomy, hourly), policy)) {
     const message = `${dollars(funds.hourUsdMicros)} are left of the ${dollars(policy.repayUsdMicrosPerHourMax)} that the policy allows to repay in an hour.`
     return passOver(wanted, 'hour_limit_reached', message, { hourUsdMicros: String(funds.hourUsdMicros) })
   }
@@ -100,44 +152,22 @@ function takeOne(
     const message = `Were it to revert, the hour's reverted gas could pass the policy's ${counted(policy.lostRace.revertedGasPerHourMax, 'gas')}.`
     return passOver(wanted, 'revert_budget_spent', message)
   }
-
-  const haveAssets = positive(funds.tokens.get(market.loanAsset) ?? market.loanBalance)
-  const bound = tightest(hourly, { limitedBy: 'funds', repayAssets: haveAssets })
-  const size = sizeOf(bound)
-  const short = !pays(size, policy)
-  if (short || funds.nativeWei < funds.liquidation.wei) {
-    const need = short
-      ? `${loan(hourly.repayAssets)}; ${loan(haveAssets)} are left`
-      : `${native(funds.liquidation.wei)} for gas; ${native(funds.nativeWei)} are left`
-    return passOver(wanted, 'out_of_funds', `It needs ${need}. Fix: send it to ${signer}.`, {
+  const haveAssets = haveOf(wanted, funds)
+  const short = !pays(atMost(roomy, hourly, { limitedBy: 'funds', repayAssets: haveAssets }), policy)
+  if (short || funds.nativeWei < funds.liquidation.reserveWei) {
+    const need = tightest(bound, roomy, hourly).repayAssets
+    const message = short
+      ? `${loan(need)}; ${loan(haveAssets)} are left`
+      : `${native(funds.liquidation.reserveWei)} for gas; ${native(funds.nativeWei)} are left`
+    return passOver(wanted, 'out_of_funds', `It needs ${message}. Fix: send it to ${signer}.`, {
       haveAssets: String(haveAssets),
-      needAssets: String(hourly.repayAssets),
+      needAssets: String(need),
       haveWei: String(funds.nativeWei),
-      needWei: String(funds.liquidation.wei),
+      needWei: String(funds.liquidation.reserveWei),
     })
   }
-  spend(funds, size, candidate, haveAssets, heldAssets)
-  return proposeLiquidation(
-    candidate,
-    size,
-    { limitedBy: bound.limitedBy, gapBps, gas: funds.liquidation },
-    signer,
-    policy,
-  )
-}
-
-function spend(
-  funds: Funds,
-  size: Quote,
-  { market }: Candidate,
-  haveAssets: bigint,
-  heldAssets: bigint,
-): void {
-  funds.nativeWei -= funds.liquidation.wei
-  funds.reverts -= 1n
-  funds.hourUsdMicros -= size.repayUsdMicros
-  funds.tokens.set(market.loanAsset, haveAssets - size.repayAssets)
-  funds.held.set(market.collateralAsset, heldAssets + size.seizeAssets)
+  const message = `Sold with the ${seized(heldAssets)} that we hold, claim or await, it adds less than what is taken already.`
+  return passOver(wanted, 'others_bring_more', message, { heldAssets: String(heldAssets) })
 }
 
 const positive = (value: bigint) => (value > 0n ? value : 0n)

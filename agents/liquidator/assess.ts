@@ -6,8 +6,8 @@ import type { LiquidatorSeen } from './seen.ts'
 
 /**
  * Assess a liquidation and its settlement together, from what really moved: the collateral at the oracle's price now,
- * less the policy's exit haircut, less what was repaid and the gas of both. Nothing was sold, so it is marked. Pure.
- * Null while a price or a token of it is not known.
+ * less the policy's exit haircut of all that we hold and claim of it, less what was repaid and the gas of both. Nothing was
+ * sold, so it is marked. Pure. Null while a price or a token of it is not known.
  */
 export function assess(
   done: readonly Done[],
@@ -35,10 +35,15 @@ export function assess(
   if (paidAssets <= 0n || receivedAssets <= 0n) return null
   const gasWei = done.reduce((sum, { realized }) => sum + realized.gasWei, 0n)
   const gasUsdMicros = (gasWei * policy.gas.nativePriceUsdMicros) / WAD
-  const valueUsdMicros = usdOf(
-    collateralValue(receivedAssets, { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }),
+  const worth = (assets: bigint) =>
+    usdOf(collateralValue(assets, { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }))
+  const claimed = seen.claims.filter((claim) => claim.collateralAsset === collateralAsset)
+  const valueUsdMicros = worth(receivedAssets)
+  const heldUsdMicros = worth(
+    claimed.reduce((sum, claim) => sum + claim.collateralAssets, seen.balances[collateralAsset] ?? 0n),
   )
-  const perMillionBps = (BigInt(terms.exitHaircutPerMillionUsdBps) * valueUsdMicros) / 10n ** 12n
+  const soldUsdMicros = heldUsdMicros > valueUsdMicros ? heldUsdMicros : valueUsdMicros
+  const perMillionBps = (BigInt(terms.exitHaircutPerMillionUsdBps) * soldUsdMicros) / 10n ** 12n
   const haircutBps = BigInt(terms.exitHaircutBaseBps) + perMillionBps
   const markedUsdMicros = (valueUsdMicros * (BPS - (haircutBps < BPS ? haircutBps : BPS))) / BPS
   const profitUsdMicros = markedUsdMicros - usdOf(paidAssets) - gasUsdMicros

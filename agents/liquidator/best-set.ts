@@ -1,13 +1,15 @@
 import {
   type Answer,
   type Choice,
+  exitCost,
   LEFT,
   type Limits,
   OPEN,
   type Option,
   Pricing,
-  profitOf,
+  type Room,
   TAKEN,
+  unitsAt,
 } from './pricing.ts'
 
 /** The set that was found: dollars by option (0 is not taken), what it brings, and what no set can bring more than. */
@@ -24,6 +26,8 @@ export type BestSet = {
 const PLACE_HALVINGS = 12
 /** A set this close to its bound is the best one. */
 const GAP_ENOUGH = 1e-6
+/** Less than rounding takes from a profit, dollars. */
+const SLACK = 1e-6
 /** Answers of options in all nodes together: a few milliseconds, counted so that a decision never depends on a clock. */
 const ANSWERS_MAX = 80_000
 
@@ -66,7 +70,7 @@ class Search {
     this.#options = options
     this.#limits = limits
     this.#pricing = new Pricing(options, limits)
-    this.#valueMax = Math.max(0, ...options.map((option) => profitOf(option, option.most)))
+    this.#valueMax = Math.max(0, ...options.map((_, index) => this.#most(index)))
     this.#best = {
       sizes: new Float64Array(options.length),
       placePrice: 0,
@@ -105,10 +109,14 @@ class Search {
     if (!this.mayBeat(bound)) return { bound, branch: null }
     const ranked = this.#ranked(node, answer)
     this.#try(
-      node,
-      ranked.filter((index) => (answer.sizes[index] as number) > 0),
+      this.#members(
+        node,
+        ranked.filter((index) => (answer.sizes[index] as number) > 0),
+      ),
     )
-    this.#try(node, this.#thatFit(node, ranked))
+    // Where places are few, the best for its size is not the largest.
+    const byProfit = ranked.toSorted((one, other) => this.#most(other) - this.#most(one))
+    for (const order of [ranked, byProfit]) this.#try(this.#members(node, this.#thatFit(node, order)))
     return { bound, branch: this.#branch(node, answer, ranked) }
   }
 
@@ -118,7 +126,7 @@ class Search {
       const roomPrice = roomPrices[option.room] as number
       if (placePrice > 0) return this.#pricing.valueAt(index, cashPrice, roomPrice)
       const price = option.most * (cashPrice + roomPrice * option.seizes)
-      return profitOf(option, option.most) / Math.max(price, Number.MIN_VALUE)
+      return this.#most(index) / Math.max(price, Number.MIN_VALUE)
     })
     const taken = new Set(this.#options.flatMap(({ group }, index) => (node[index] === TAKEN ? [group] : [])))
     return this.#options
@@ -126,52 +134,83 @@ class Search {
       .toSorted((one, other) => (worth[other] as number) - (worth[one] as number) || one - other)
   }
 
-  /** Take ranked options at their full size while there is room, the last in part. */
+  /** What an option could bring, were it alone and its exit for nothing. */
+  #most(index: number): number {
+    const { gain, most, fixed } = this.#options[index] as Option
+    return gain * Math.min(most, this.#limits.cash) - fixed
+  }
+
+  /** Take ranked options as far as there is room and another dollar of them pays. */
   #thatFit(node: Choice, ranked: readonly number[]): readonly number[] {
     let cash = this.#limits.cash
-    const rooms = [...this.#limits.rooms]
+    const used = this.#limits.rooms.map(() => 0)
     const use = (index: number, size: number) => {
       const { room, seizes } = this.#options[index] as Option
       cash -= size
-      rooms[room] = (rooms[room] as number) - size * seizes
+      used[room] = (used[room] as number) + size * seizes
     }
     this.#options.forEach(({ least }, index) => {
       if (node[index] === TAKEN) use(index, least)
     })
     const groups = new Set<number>()
     return ranked.filter((index) => {
-      const { group, room, seizes, least, most } = this.#options[index] as Option
-      const fits = Math.min(most, cash, (rooms[room] as number) / seizes)
+      const { group, room, seizes, least, most, gain, fixed } = this.#options[index] as Option
+      const { held, ...limit } = this.#limits.rooms[room] as Room
+      const beside = used[room] as number
+      const left = { ...limit, most: limit.most - beside, held: held + beside }
+      const fits = Math.min(most, cash, unitsAt(left, gain / seizes) / seizes)
       if (fits < least || groups.has(group)) return false
+      if (gain * fits - fixed <= exitCost(left, fits * seizes)) return false
       groups.add(group)
       use(index, fits)
       return true
     })
   }
 
-  /** Size a set as well as it can be, and keep it when it beats the best so far. */
-  #try(node: Choice, ranked: readonly number[]): void {
-    const only = new Int8Array(node.length).fill(LEFT)
+  /** What a node takes, and of ranked options those that may be taken beside it. */
+  #members(node: Choice, ranked: readonly number[]): readonly number[] {
     const groups = new Set<number>()
-    let count = 0
-    const take = (index: number) => {
+    const taken = [...node.keys()].filter((index) => node[index] === TAKEN)
+    return [...taken, ...ranked].filter((index) => {
       const { group } = this.#options[index] as Option
-      if (groups.has(group) || count >= this.#limits.countMax) return
+      if (groups.has(group) || groups.size >= this.#limits.countMax) return false
       groups.add(group)
-      only[index] = TAKEN
-      count += 1
-    }
-    for (let index = 0; index < node.length; index += 1) if (node[index] === TAKEN) take(index)
-    for (const index of ranked) take(index)
+      return true
+    })
+  }
+
+  /** Size a set as well as it can be, without those that bring too little in it, and keep it when it beats the best so far. */
+  #try(members: readonly number[]): void {
+    const only = new Int8Array(this.#options.length).fill(LEFT)
+    for (const index of members) only[index] = TAKEN
     const answer = this.#pricing.answer(only, 0)
     if (answer === null) return
-    const value = this.#options.reduce(
-      (sum, option, index) => sum + profitOf(option, answer.sizes[index] as number),
-      0,
-    )
+    const brings = this.#profits(members, answer)
+    const least = Math.min(...brings)
+    if (least < this.#limits.floor - SLACK) {
+      this.#try(members.toSpliced(brings.indexOf(least), 1))
+      return
+    }
+    const value = brings.reduce((sum, each) => sum + each, 0)
     if (value <= this.#value) return
     this.#value = value
     this.#best = answer
+  }
+
+  /** What each of a set brings: what the sale of a collateral loses is shared by what each seizes. */
+  #profits(members: readonly number[], { sizes }: Answer): readonly number[] {
+    const size = (index: number) => sizes[index] as number
+    const units = this.#limits.rooms.map(() => 0)
+    for (const index of members) {
+      const { room, seizes } = this.#options[index] as Option
+      units[room] = (units[room] as number) + size(index) * seizes
+    }
+    return members.map((index) => {
+      const { room, seizes, gain, fixed } = this.#options[index] as Option
+      const { held, growth } = this.#limits.rooms[room] as Room
+      const lost = growth * (2 * held + (units[room] as number)) * seizes
+      return (gain - lost) * size(index) - fixed
+    })
   }
 
   /** An option that is taken by half, or else the best open one that the set does not settle. */
@@ -191,12 +230,14 @@ class Search {
     let bound = cashPrice * cash
     let left = countMax
     const open: number[] = []
-    for (const [room, { limit, groups }] of this.#pricing.rooms.entries()) {
-      bound += (roomPrices[room] as number) * limit
-      for (const group of groups) {
-        const index = this.#pricing.choose(group, node, 0, cashPrice, roomPrices[room] as number)
+    for (const [room, stocked] of this.#pricing.rooms.entries()) {
+      const price = roomPrices[room] as number
+      const units = unitsAt(stocked, price)
+      bound += price * units - exitCost(stocked, units)
+      for (const group of stocked.groups) {
+        const index = this.#pricing.choose(group, node, 0, cashPrice, price)
         if (index === null) continue
-        const value = this.#pricing.valueAt(index, cashPrice, roomPrices[room] as number)
+        const value = this.#pricing.valueAt(index, cashPrice, price)
         if (node[index] !== TAKEN) open.push(value)
         else {
           bound += value

@@ -33,7 +33,7 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
   const proposals = [...liquidations.proposals]
   passedOver.push(...liquidations.passedOver)
   for (const claim of seen.claims) {
-    const settlement = settle(claim, seen, busy, funds)
+    const settlement = settle(claim, seen, busy, funds, policy)
     if ('check' in settlement) passedOver.push(settlement)
     else proposals.push(settlement)
   }

@@ -15,8 +15,13 @@ const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set([
   'quarantined',
 ])
 
-/** What some gas is expected to cost. */
-export type GasCost = { readonly gas: bigint; readonly wei: bigint; readonly usdMicros: bigint }
+/** What some gas is expected to cost, and what must be there for it: fees of blocks to come may be higher. */
+export type GasCost = {
+  readonly gas: bigint
+  readonly wei: bigint
+  readonly usdMicros: bigint
+  readonly reserveWei: bigint
+}
 
 /** What is left to spend as one decision goes on: changed in place by that decision, and by nothing else. */
 export type Funds = {
@@ -47,7 +52,7 @@ export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPol
   const coming = [...seen.claims.map(claimed), ...seizures(seen, policy)]
   for (const { token, assets } of coming) if (token !== null) add(held, token, assets)
   return {
-    nativeWei: seen.nativeBalanceWei - BigInt(seen.inFlight.length) * liquidation.wei,
+    nativeWei: seen.nativeBalanceWei - BigInt(seen.inFlight.length) * liquidation.reserveWei,
     tokens,
     held,
     inventoryKnown: coming.every(({ token }) => token !== null),
@@ -107,10 +112,10 @@ function seizures(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): 
   })
 }
 
-/** Price gas at the head's base fee and the policy's headroom, rounded up. */
+/** Price gas at the head's base fee and our tip; what is reserved has the policy's headroom. */
 function gasCost(gas: bigint, seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): GasCost {
-  const headroomBps = BPS + BigInt(policy.gas.baseFeeHeadroomBps)
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
-  const wei = ceilDiv(gas * baseFeePerGasWei * headroomBps, BPS) + gas * priorityFeePerGasWei
-  return { gas, wei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }
+  const wei = gas * (baseFeePerGasWei + priorityFeePerGasWei)
+  const reserveWei = wei + ceilDiv(gas * baseFeePerGasWei * BigInt(policy.gas.baseFeeHeadroomBps), BPS)
+  return { gas, wei, reserveWei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }
 }

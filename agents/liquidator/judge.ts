@@ -101,7 +101,7 @@ function lostRace({ untilMs, losses }: BackOff): Stop {
 
 /** What the policy says of a position whose collateral cannot pay for all of its debt. */
 function badDebtStop(unpaidAssets: bigint, market: OpenMarket, { badDebt }: LiquidatorPolicy): Stop | null {
-  if (unpaidAssets === 0n) return null
+  if (unpaidAssets === 0n || badDebt === 'accept') return null
   const unpaidUsdMicros = usdMicros(unpaidAssets, market)
   const unpaid = `${tokens(unpaidAssets, market.loanDecimals, market.loanSymbol)} (${dollars(unpaidUsdMicros)})`
   if (badDebt === 'avoid') {

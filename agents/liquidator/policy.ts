@@ -30,7 +30,7 @@ const collateral = (assets: readonly Denomination[]) =>
     inventoryAssetsMax: assetAmount(assets),
     /** What a sale is expected to lose whatever its size. */
     exitHaircutBaseBps: bps(),
-    /** What it loses more for each million dollars sold at once. */
+    /** What it loses more for each million dollars of all that is held, claimed, in flight and taken. */
     exitHaircutPerMillionUsdBps: bps(),
   })
 
@@ -39,7 +39,7 @@ const gas = settings({
   liquidateGas: gasAmount().refine((value) => value !== 0n, { error: 'expected more than 0 gas' }),
   /** Expected gas of settling the claim. */
   settleGas: gasAmount(),
-  /** Added to the head's base fee, for the tip and for blocks to come. */
+  /** Added to the head's base fee in what must be there for gas: for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
   /** What one whole native coin is taken to be worth. */
   nativePriceUsdMicros: usdMicros(),
@@ -102,9 +102,12 @@ export const liquidatorPolicy = (assets: readonly Denomination[]) =>
     secondPrice: z.union([z.literal('none'), z.record(pair, secondPrice)], {
       error: 'expected none, or for each pair its contract, divergenceMax and ageMax',
     }),
-    /** Whether to liquidate where not all debt will be paid: `avoid`, or up to so much of unpaid debt a position. */
-    badDebt: z.union([z.literal('avoid'), settings({ unpaidUsdMicrosMax: usdMicros() })], {
-      error: 'expected avoid, or unpaidMax with an amount of USD',
+    /**
+     * Whether to liquidate where not all debt will be paid, which its vault's suppliers bear: `accept`, `avoid`, or up to
+     * so much of unpaid debt a position.
+     */
+    badDebt: z.union([z.enum(['accept', 'avoid']), settings({ unpaidUsdMicrosMax: usdMicros() })], {
+      error: 'expected accept, avoid, or unpaidMax with an amount of USD',
     }),
     lostRace,
     gas,

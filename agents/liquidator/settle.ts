@@ -1,10 +1,13 @@
 import { baseUnits, duration, native, time } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
-import { tokenUnit, WAD } from '../protocol/health.ts'
-import { tokens } from '../protocol/text.ts'
+import { BPS, tokenUnit, WAD } from '../protocol/health.ts'
+import { dollars, tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
+import type { LiquidatorPolicy } from './policy.ts'
 import type { ClaimSeen, LiquidatorSeen, MarketSeen } from './seen.ts'
+
+const USD_MILLION_MICROS = 10n ** 12n
 
 /** Name a claim, as workflows and `explain` do: its number is its market's own. Pure. */
 export const claimSubject = (claim: ClaimSeen): string =>
@@ -12,20 +15,26 @@ export const claimSubject = (claim: ClaimSeen): string =>
 
 /**
  * Propose to settle a claim of ours, or say why not (yet). Takes its gas from `funds`; otherwise pure. What it brings
- * is ours already, so neither its market's state nor its profit is judged.
+ * is ours already, so its market's state is not judged: only whether it is worth its gas, which waits until gas is cheaper.
+ * One whose worth is not known is settled.
  */
 export function settle(
   claim: ClaimSeen,
   seen: Observation<LiquidatorSeen>,
   busy: ReadonlySet<string>,
   funds: Funds,
+  policy: LiquidatorPolicy,
 ): Proposal | PassedOver {
   const subject = claimSubject(claim)
+  const market = seen.markets.find(({ address }) => address === claim.marketAddress)
+  const worthUsdMicros = worthOf(claim, market, funds, policy)
   const reason = {
     claimId: String(claim.claimId),
     collateralAssets: String(claim.collateralAssets),
     settleableAtS: claim.settleableAtS,
     gasWei: String(funds.settlement.wei),
+    gasUsdMicros: String(funds.settlement.usdMicros),
+    worthUsdMicros: String(worthUsdMicros ?? 'unknown'),
   }
   const waitS = claim.settleableAtS - seen.chain.timestampS
   if (waitS > 0) {
@@ -35,12 +44,15 @@ export function settle(
   if (busy.has(subject)) {
     return { subject, check: 'already_in_flight', message: 'A workflow of ours settles it already.', reason }
   }
-  if (funds.nativeWei < funds.settlement.wei) {
-    const message = `Settling needs ${native(funds.settlement.wei)} for gas; ${native(funds.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
+  if (worthUsdMicros !== null && worthUsdMicros <= funds.settlement.usdMicros) {
+    const message = `It would bring ${dollars(worthUsdMicros)} after the exit haircut; settling costs ${dollars(funds.settlement.usdMicros)} now. It waits for cheaper gas.`
+    return { subject, check: 'claim_not_worth_gas', message, reason }
+  }
+  if (funds.nativeWei < funds.settlement.reserveWei) {
+    const message = `Settling needs ${native(funds.settlement.reserveWei)} for gas; ${native(funds.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
     return { subject, check: 'out_of_funds', message, reason }
   }
-  funds.nativeWei -= funds.settlement.wei
-  const market = seen.markets.find(({ address }) => address === claim.marketAddress)
+  funds.nativeWei -= funds.settlement.reserveWei
   const amount =
     market?.collateralDecimals == null || market.collateralSymbol === null
       ? baseUnits(claim.collateralAssets)
@@ -52,22 +64,29 @@ export function settle(
     occurrence: String(claim.claimId),
     input: { marketAddress: claim.marketAddress, claimId: String(claim.claimId) },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
-    ...worthOf(claim, market),
+    ...(worthUsdMicros === null ? {} : { worthUsdMicros }),
     summary: `claim ${claim.claimId}: settle ${amount}`,
     reason,
   }
 }
 
-/** What the collateral of a claim is worth, where its market says so: gas for more than that would be thrown away. */
+/** What the collateral of a claim brings, sold with all else that we hold of it; null where its market does not say. */
 function worthOf(
   { collateralAssets }: ClaimSeen,
   market: MarketSeen | undefined,
-): Pick<Proposal, 'worthUsdMicros'> {
+  { held }: Funds,
+  { collaterals }: LiquidatorPolicy,
+): bigint | null {
   const priceWad = market?.oracle?.priceWad ?? market?.priceWad ?? null
-  const loanPriceUsdMicros = market?.loanPriceUsdMicros ?? null
-  const decimals = market?.collateralDecimals ?? null
-  if (priceWad === null || loanPriceUsdMicros === null || decimals === null) return {}
-  return {
-    worthUsdMicros: (collateralAssets * priceWad * loanPriceUsdMicros) / (WAD * tokenUnit(decimals)),
-  }
+  const { loanPriceUsdMicros = null, collateralDecimals = null, collateralAsset = null } = market ?? {}
+  if (priceWad === null || loanPriceUsdMicros === null || collateralDecimals === null) return null
+  const usdMicrosOf = (assets: bigint) =>
+    (assets * priceWad * loanPriceUsdMicros) / (WAD * tokenUnit(collateralDecimals))
+  const terms = collaterals[market?.collateralSymbol ?? '']
+  const beside = (held.get(collateralAsset ?? '') ?? collateralAssets) - collateralAssets
+  const soldUsdMicros = usdMicrosOf(2n * beside + collateralAssets)
+  const kept =
+    (BPS - BigInt(terms?.exitHaircutBaseBps ?? 0)) * USD_MILLION_MICROS -
+    BigInt(terms?.exitHaircutPerMillionUsdBps ?? 0) * soldUsdMicros
+  return (usdMicrosOf(collateralAssets) * (kept > 0n ? kept : 0n)) / (BPS * USD_MILLION_MICROS)
 }

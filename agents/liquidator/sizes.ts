@@ -2,9 +2,9 @@ import { type BestSet, bestSet } from './best-set.ts'
 import type { Funds } from './funds.ts'
 import { positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import type { Option } from './pricing.ts'
+import type { Option, Room } from './pricing.ts'
 import { type Bound, tightest, usdMicros } from './sizing.ts'
-import { assetsFor, optionOf, type Wanted } from './wanted.ts'
+import { assetsFor, floorOf, heldOf, optionOf, roomOf, type Wanted } from './wanted.ts'
 
 /** The best set: its members with their sizes, and how far above it any other set can be at most. */
 type Sizes = { readonly sizes: ReadonlyMap<Wanted, Bound>; readonly gapBps: number }
@@ -42,57 +42,60 @@ export function sizesOf(wanted: readonly Wanted[], funds: Funds, policy: Liquida
       sizes.set(one, boundOf(one, option, dollars, found))
       left.hour -= dollars
       left.count -= 1
-      left.rooms.set(roomOf(one), (left.rooms.get(roomOf(one)) ?? 0) - dollars * option.seizes)
+      left.held.set(collateralOf(one), (left.held.get(collateralOf(one)) ?? 0) + dollars * option.seizes)
     }
   }
   const bound = alone.reduce((sum, { found }) => sum + found.bound, 0)
   return { sizes, gapBps: value === 0 ? 0 : Math.ceil(Math.max(0, bound / value - 1 - FOUND) * 10_000) }
 }
 
-/** What is left as sets are found: dollars, places in the set, and base units of inventory room by collateral. */
+/** What is left as sets are found: dollars, places in the set, and base units that are held by then, by collateral. */
 type Left = {
   hour: number
   count: number
   readonly cash: ReadonlyMap<string, number>
-  readonly rooms: Map<string, number>
+  readonly held: Map<string, number>
 }
 
 const loanOf = ({ candidate }: Wanted) => candidate.market.loanAsset
-const roomOf = ({ candidate }: Wanted) => candidate.market.collateralAsset
+const collateralOf = ({ candidate }: Wanted) => candidate.market.collateralAsset
 
 function leftOf(wanted: readonly Wanted[], funds: Funds): Left {
-  const { wei } = funds.liquidation
-  const byGas = wei === 0n ? funds.reverts : funds.nativeWei / wei
+  const { reserveWei } = funds.liquidation
+  const byGas = reserveWei === 0n ? funds.reverts : funds.nativeWei / reserveWei
   const cash = wanted.map(({ candidate: { market }, terms }): [string, number] => {
     const assets = funds.tokens.get(market.loanAsset) ?? market.loanBalance
     return [market.loanAsset, Number(usdMicros(assets, terms)) / DOLLAR_MICROS]
   })
-  const rooms = wanted.map(({ candidate: { market, collateral } }): [string, number] => {
-    const heldAssets = funds.held.get(market.collateralAsset) ?? market.collateralBalance
-    return [market.collateralAsset, Number(collateral.inventoryAssetsMax - heldAssets)]
-  })
+  const held = wanted.map((one): [string, number] => [
+    collateralOf(one),
+    Number(heldOf(one.candidate, funds)),
+  ])
   return {
     hour: Number(funds.hourUsdMicros) / DOLLAR_MICROS,
     count: Number(byGas < funds.reverts ? byGas : funds.reverts),
     cash: new Map(cash),
-    rooms: new Map(rooms),
+    held: new Map(held),
   }
 }
 
 /** Search the best set among those of one loan asset. */
 function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
-  const rooms = [...new Set(mine.map(roomOf))]
+  const collaterals = [...new Set(mine.map(collateralOf))]
+  const first = new Map(mine.toReversed().map((one) => [collateralOf(one), one]))
+  const rooms = collaterals.map((each) => roomOf(first.get(each) as Wanted, left.held.get(each) ?? 0))
   const positions = mine.map(({ candidate: { facility } }) =>
     positionKey(facility.marketAddress, facility.borrower),
   )
   const groups = new Map(positions.map((position, index) => [position, index]))
-  const options = mine.map((one, index) =>
-    optionOf(one, groups.get(positions[index] as string) as number, rooms.indexOf(roomOf(one)), policy),
-  )
+  const floor = floorOf(policy)
+  const options = mine.map((one, index) => {
+    const room = collaterals.indexOf(collateralOf(one))
+    return optionOf(one, groups.get(positions[index] as string) as number, room, rooms[room] as Room, floor)
+  })
   const cash = Math.min(left.hour, ...mine.slice(0, 1).map((one) => left.cash.get(loanOf(one)) ?? 0))
   const found = bestSet(options, {
-    cash: Math.max(0, cash),
-    rooms: rooms.map((room) => Math.max(0, left.rooms.get(room) ?? 0)),
+    ...{ cash: Math.max(0, cash), rooms, floor },
     countMax: Math.max(0, left.count),
   })
   return { mine, options, found }
@@ -102,10 +105,10 @@ function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
 function boundOf(one: Wanted, { most, room, seizes }: Option, dollars: number, found: BestSet): Bound {
   if (dollars >= most * WHOLE) return one.bound
   const byRoom = (found.roomPrices[room] as number) * seizes > found.cashPrice
-  // A little more than the share: the last one fills the limit itself to the base unit.
-  const shareUsdMicros = BigInt(Math.ceil(dollars * DOLLAR_MICROS * (1 + FOUND)))
+  // Rounded up: the last one fills the limit itself to the base unit.
+  const shareUsdMicros = BigInt(Math.ceil(dollars * DOLLAR_MICROS))
   return tightest(one.bound, {
-    limitedBy: byRoom ? 'inventory_shared' : 'funds_shared',
+    limitedBy: byRoom ? 'collateral_shared' : 'funds_shared',
     repayAssets: assetsFor(shareUsdMicros, one.terms),
   })
 }

@@ -9,6 +9,8 @@ export type ProfitTerms = SeizureTerms & {
   readonly loanPriceUsdMicros: bigint
   readonly exitHaircutBaseBps: number
   readonly exitHaircutPerMillionUsdBps: number
+  /** Collateral of others that this sale's haircut grows with, base units: twice what is held, once what is seized with it. */
+  readonly besideAssets: bigint
   /** What approval, liquidation and settlement cost together. */
   readonly gasUsdMicros: bigint
 }
@@ -40,7 +42,8 @@ export function quote(repayAssets: bigint, collateralAssets: bigint, terms: Prof
   const loanUnit = tokenUnit(terms.price.loanDecimals)
   const seizeAssets = seizedCollateral(repayAssets, collateralAssets, terms)
   const seizeValueAssets = collateralValue(seizeAssets, terms.price)
-  const perMillion = BigInt(terms.exitHaircutPerMillionUsdBps) * usdMicros(seizeValueAssets, terms)
+  const soldAssets = collateralValue(terms.besideAssets + seizeAssets, terms.price)
+  const perMillion = BigInt(terms.exitHaircutPerMillionUsdBps) * usdMicros(soldAssets, terms)
   const haircut = ceilDiv(
     seizeValueAssets * (BigInt(terms.exitHaircutBaseBps) * USD_MILLION_MICROS + perMillion),
     BPS * USD_MILLION_MICROS,
@@ -64,16 +67,18 @@ export function quote(repayAssets: bigint, collateralAssets: bigint, terms: Prof
  * Return the repayment above which the growing haircut eats more than the bonus brings, or null when there is none:
  * the haircut does not grow with size, or no size pays. Pure.
  *
- * Profit is `b·x − h·(1+b)·x − k·(1+b)²·x²` less gas, for bonus `b`, base haircut `h` and the haircut's growth `k` a
- * loan unit; this is where its slope is zero.
+ * Profit is `b·x − h·(1+b)·x − k·(1+b)·x·(s + (1+b)·x)` less gas, for bonus `b`, base haircut `h`, the haircut's growth
+ * `k` a loan unit and the worth `s` of what is sold beside it; this is where its slope is zero.
  */
 export function mostProfitableRepay(terms: ProfitTerms): bigint | null {
   const withBonusBps = BPS + BigInt(terms.liquidationBonusBps)
   const slope = (withBonusBps - BPS) * BPS - BigInt(terms.exitHaircutBaseBps) * withBonusBps
   const growth = BigInt(terms.exitHaircutPerMillionUsdBps) * terms.loanPriceUsdMicros
-  if (slope <= 0n || growth === 0n) return null
+  if (growth === 0n) return null
   const loanUnit = tokenUnit(terms.price.loanDecimals)
-  return (slope * BPS * USD_MILLION_MICROS * loanUnit) / (2n * growth * withBonusBps ** 2n)
+  const besideAssets = collateralValue(terms.besideAssets, terms.price)
+  const left = slope * BPS * USD_MILLION_MICROS * loanUnit - growth * withBonusBps * BPS * besideAssets
+  return left <= 0n ? null : left / (2n * growth * withBonusBps ** 2n)
 }
 
 /** Return the tightest of some bounds; the first of equals. Pure. */

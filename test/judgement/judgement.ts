@@ -25,6 +25,9 @@ const WORLDS = [
   'spikes-30-gwei',
   'shared-markets',
   'notice-queues',
+  'small-books',
+  'joint-exit',
+  'claims',
 ] as const
 export type ScenarioName = (typeof SCENARIOS)[number] | (typeof WORLDS)[number]
 

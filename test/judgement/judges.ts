@@ -3,6 +3,7 @@ import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
 import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorJudge } from './liquidator.ts'
+import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
@@ -11,6 +12,9 @@ import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 /** Who is judged, in the order of the registry of roles. */
 export const judges: readonly Judge[] = [
   liquidatorJudge,
+  liquidatorBooksJudge(),
+  liquidatorExitJudge(),
+  liquidatorClaimsJudge(),
   allocatorJudge,
   allocatorSpikesJudge(),
   allocatorTogetherJudge(),

@@ -2,7 +2,7 @@ import type { Observation } from '../../agents/agent.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../agents/liquidator/seen.ts'
 
-/** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − growth·x² − fixed`. */
+/** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − fixed`, less their part of the sale's loss. */
 export type Choice = {
   readonly position: string
   readonly room: string
@@ -11,14 +11,16 @@ export type Choice = {
   readonly least: number
   readonly most: number
   readonly gain: number
-  readonly growth: number
   readonly fixed: number
 }
-/** What all of them share. */
+/** A collateral: units that it has room for, those held, and dollars that a sale loses with the square of its units. */
+type Depth = { readonly most: number; readonly held: number; readonly growth: number }
+/** What all of them share. `floor` is the least that each has to bring, dollars. */
 export type Shared = {
   readonly cash: number
-  readonly rooms: ReadonlyMap<string, number>
+  readonly rooms: ReadonlyMap<string, Depth>
   readonly countMax: number
+  readonly floor: number
 }
 
 /** Parts in which a subset is filled. */
@@ -41,39 +43,81 @@ export function bestKnowable(choices: readonly Choice[], shared: Shared): number
   return best
 }
 
+/** What a set brings in full, 0 where it does not fit or one of it brings less than the floor. */
 function fill(chosen: readonly Choice[], shared: Shared, tilt: number): number {
   const sizes = chosen.map(({ least }) => least)
   const size = (index: number) => sizes[index] ?? 0
   let cash = shared.cash
-  const rooms = new Map(shared.rooms)
+  const used = new Map<string, number>()
+  const usedOf = (room: string) => used.get(room) ?? 0
+  const depthOf = (room: string) => shared.rooms.get(room) ?? { most: 0, held: 0, growth: 0 }
   const use = ({ room, takes }: Choice, dollars: number) => {
     cash -= dollars
-    rooms.set(room, (rooms.get(room) ?? 0) - dollars * takes)
+    used.set(room, usedOf(room) + dollars * takes)
   }
   for (const one of chosen) use(one, one.least)
-  if (cash < 0 || [...rooms.values()].some((left) => left < 0)) return 0
+  if (cash < 0 || [...used].some(([room, units]) => units > depthOf(room).most)) return 0
   const step = Math.max(...chosen.map(({ least, most }) => most - least)) / STEPS
   const fits = (one: Choice, index: number) =>
-    Math.min(one.most - size(index), cash, (rooms.get(one.room) ?? 0) / one.takes)
+    Math.min(one.most - size(index), cash, (depthOf(one.room).most - usedOf(one.room)) / one.takes)
+  /** Dollars for the next dollar. */
+  const brings = ({ room, gain, takes }: Choice) =>
+    gain - 2 * depthOf(room).growth * (depthOf(room).held + usedOf(room)) * takes
   for (;;) {
     let best = -1
     let bestWorth = 0
     for (const [index, one] of chosen.entries()) {
       if (fits(one, index) <= 1e-9 * one.most) continue
-      const share = (one.takes * shared.cash) / Math.max(1e-9, shared.rooms.get(one.room) ?? 0)
-      const worth = (one.gain - 2 * one.growth * size(index)) / (1 - tilt + tilt * share)
+      const share = (one.takes * shared.cash) / Math.max(1e-9, depthOf(one.room).most)
+      const worth = brings(one) / (1 - tilt + tilt * share)
       if (worth > bestWorth) [best, bestWorth] = [index, worth]
     }
     const one = chosen[best]
     if (one === undefined) break
-    const part = Math.min(step, fits(one, best))
+    const { growth } = depthOf(one.room)
+    const pays = growth > 0 ? brings(one) / (2 * growth * one.takes ** 2) : Number.POSITIVE_INFINITY
+    const part = Math.min(step, fits(one, best), pays)
+    if (part <= 1e-9 * one.most) break
     sizes[best] = size(best) + part
     use(one, part)
   }
-  return chosen.reduce(
-    (sum, { gain, growth, fixed }, index) => sum + (gain - growth * size(index)) * size(index) - fixed,
-    0,
-  )
+  const each = chosen.map(({ room, gain, fixed, takes }, index) => {
+    const { held, growth } = depthOf(room)
+    return (gain - growth * (2 * held + usedOf(room)) * takes) * size(index) - fixed
+  })
+  return Math.min(...each) < shared.floor ? 0 : each.reduce((sum, one) => sum + one, 0)
+}
+
+/**
+ * What a professional's set brings: again and again the one that brings most for each of its dollars, beside what is taken
+ * already, as large as is best for it and fits.
+ */
+export function greedy(choices: readonly Choice[], shared: Shared): number {
+  let [cash, count, value] = [shared.cash, shared.countMax, 0]
+  let left = choices
+  const used = new Map<string, number>()
+  const sized = (one: Choice) => {
+    const { most, held, growth } = shared.rooms.get(one.room) ?? { most: 0, held: 0, growth: 0 }
+    const beside = used.get(one.room) ?? 0
+    const pays =
+      growth > 0 ? (one.gain / (growth * one.takes) - 2 * (held + beside)) / (2 * one.takes) : one.most
+    const size = Math.min(one.most, cash, (most - beside) / one.takes, pays)
+    const profit =
+      (one.gain - growth * one.takes * (2 * (held + beside) + size * one.takes)) * size - one.fixed
+    return { one, size, profit }
+  }
+  for (; count > 0; count -= 1) {
+    const [best] = left
+      .map(sized)
+      .filter(({ size, profit }) => size > 0 && profit >= shared.floor)
+      .toSorted((one, other) => other.profit / other.size - one.profit / one.size)
+    if (best === undefined) break
+    value += best.profit
+    cash -= best.size
+    used.set(best.one.room, (used.get(best.one.room) ?? 0) + best.size * best.one.takes)
+    left = left.filter(({ position }) => position !== best.one.position)
+  }
+  return value
 }
 
 /** What could be repaid at a moment, read off the observation anew, in floating point. */
@@ -82,11 +126,12 @@ export function choicesOf(
   policy: LiquidatorPolicy,
   left: ReadonlySet<string>,
 ): { readonly choices: readonly Choice[]; readonly shared: Shared } {
-  const gasPriceWei =
-    Number(seen.chain.baseFeePerGasWei) * (1 + policy.gas.baseFeeHeadroomBps / 1e4) +
-    Number(seen.chain.priorityFeePerGasWei)
-  const gasWei = Number(policy.gas.liquidateGas + policy.gas.settleGas) * gasPriceWei
-  const gasUsd = (gasWei * Number(policy.gas.nativePriceUsdMicros)) / 1e24
+  const gas = Number(policy.gas.liquidateGas + policy.gas.settleGas)
+  const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
+  const headroom = 1 + policy.gas.baseFeeHeadroomBps / 1e4
+  const reserveWei = gas * (Number(baseFeePerGasWei) * headroom + Number(priorityFeePerGasWei))
+  const gasUsd =
+    (gas * Number(baseFeePerGasWei + priorityFeePerGasWei) * Number(policy.gas.nativePriceUsdMicros)) / 1e24
   const choices = seen.facilities.flatMap((facility) => {
     const market = seen.markets.find(({ address }) => address === facility.marketAddress)
     if (
@@ -94,15 +139,11 @@ export function choicesOf(
       left.has(`${facility.marketAddress}:${facility.vaultAddress}:${facility.borrower}`)
     )
       return []
-    const choice = choiceOf(facility, market, policy, gasUsd)
+    const choice = choiceOf(facility, market, { seen, policy, gasUsd })
     return choice === null ? [] : [choice]
   })
   const rooms = new Map(
-    seen.markets.map(({ collateralAsset, collateralSymbol }): [string, number] => [
-      collateralAsset ?? '',
-      Number(policy.collaterals[collateralSymbol ?? '']?.inventoryAssetsMax ?? 0n) -
-        Number(seen.balances[collateralAsset ?? '0x'] ?? 0n),
-    ]),
+    seen.markets.map((market) => [market.collateralAsset ?? '', depthOf(market, { seen, policy })] as const),
   )
   const [loanAsset] = seen.markets.map((market) => market.loanAsset)
   const reverted = seen.recent.filter(
@@ -114,46 +155,65 @@ export function choicesOf(
     shared: {
       cash: Number(seen.balances[loanAsset ?? '0x'] ?? 0n) / 1e6,
       rooms,
-      countMax: Math.max(0, Math.min(Math.floor(Number(seen.nativeBalanceWei) / gasWei), tries)),
+      floor: Number(policy.profitUsdMicrosMin) / 1e6,
+      countMax: Math.max(0, Math.min(Math.floor(Number(seen.nativeBalanceWei) / reserveWei), tries)),
     },
+  }
+}
+
+type Known = { readonly seen: Observation<LiquidatorSeen>; readonly policy: LiquidatorPolicy }
+
+const priceOf = ({ oracle }: MarketSeen) => Number(oracle?.priceWad ?? 0n) / 1e18
+
+function depthOf(market: MarketSeen, { seen, policy }: Known): Depth {
+  const { collateralAsset, collateralSymbol, collateralDecimals } = market
+  const terms = policy.collaterals[collateralSymbol ?? '']
+  const claimed = seen.claims.filter((claim) => claim.collateralAsset === collateralAsset)
+  const held =
+    Number(seen.balances[collateralAsset ?? '0x'] ?? 0n) +
+    claimed.reduce((sum, { collateralAssets }) => sum + Number(collateralAssets), 0)
+  const unitUsd = priceOf(market) / 10 ** (collateralDecimals ?? 0)
+  return {
+    most: Number(terms?.inventoryAssetsMax ?? 0n) - held,
+    held,
+    growth: ((terms?.exitHaircutPerMillionUsdBps ?? 0) / 1e10) * unitUsd ** 2,
   }
 }
 
 function choiceOf(
   facility: FacilitySeen,
   market: MarketSeen,
-  policy: LiquidatorPolicy,
-  gasUsd: number,
+  { seen, policy, gasUsd }: Known & { readonly gasUsd: number },
 ): Choice | null {
   const collateral = policy.collaterals[market.collateralSymbol ?? '']
   const unit = 10 ** (market.collateralDecimals ?? 0)
-  const price = Number(market.oracle?.priceWad ?? 0n) / 1e18
+  const price = priceOf(market)
   const value = (Number(facility.collateralAssets) / unit) * price
   const owed = Number(facility.positionDebtAssets) / 1e6
   if (collateral === undefined || value * ((market.liquidationThresholdBps ?? 0) / 1e4) >= owed) return null
   const withBonus = 1 + (market.liquidationBonusBps ?? 0) / 1e4
   const gain = withBonus * (1 - collateral.exitHaircutBaseBps / 1e4) - 1
-  const growth = (collateral.exitHaircutPerMillionUsdBps / 1e10) * withBonus * withBonus
+  const takes = (withBonus / price) * unit
+  const { held, growth } = depthOf(market, { seen, policy })
+  const alone = (size: number) => (gain - growth * takes * (2 * held + size * takes)) * size
   const most = Math.min(
     (Number(facility.debtAssets) / 1e6) * ((market.closeFactorBps ?? 0) / 1e4),
     value / withBonus,
     Number(policy.repayUsdMicrosMax) / 1e6,
-    growth > 0 ? gain / (2 * growth) : Number.POSITIVE_INFINITY,
+    growth > 0 ? (gain / (growth * takes) - 2 * held) / (2 * takes) : Number.POSITIVE_INFINITY,
   )
   const floor = Number(policy.profitUsdMicrosMin) / 1e6 + gasUsd
-  const pays = (size: number) => (gain - growth * size) * size >= floor
-  if (!pays(most)) return null
+  if (most <= 0 || !(alone(most) >= floor)) return null
   // The smallest size that pays, by halving.
   let [low, least] = [0, most]
   for (let turn = 0; turn < 40; turn += 1) {
     const middle = (low + least) / 2
-    if (pays(middle)) least = middle
+    if (alone(middle) >= floor) least = middle
     else low = middle
   }
   return {
     position: `${facility.marketAddress}:${facility.borrower}`,
     room: market.collateralAsset ?? '',
-    takes: (withBonus / price) * unit,
-    ...{ least, most, gain, growth, fixed: gasUsd },
+    ...{ takes, least, most, gain, fixed: gasUsd },
   }
 }

@@ -17,9 +17,11 @@ const POSITIONS = 30
 /** Rivals look at the same block as we do; who of the two is first is a coin's matter. */
 const RIVAL_SHARE = 0.5
 
-/** What is sold of the inventory from one moment to the next. */
+/** Half of what is held is sold from one moment to the next, and what is left at the end. */
 const SOLD = 2n
-const USD = 1_000_000n
+/** Of 6 decimals. */
+const CASH = 60_000n * 10n ** 6n
+const NATIVE_USD = 3_000
 
 /** How prices, gas and rates go in a scenario, and what of it the keeper is not shown. */
 type Weather = {
@@ -104,11 +106,11 @@ function play(
 ) {
   const weather: Weather = WEATHER[scenario]
   const positions = Array.from({ length: POSITIONS }, (_, index) => positionOf(seed, index))
-  const balances: Record<Address, bigint> = { [LOAN]: 60_000n * USD, [BTC]: 0n, [ETH]: 0n }
+  const balances: Record<Address, bigint> = { [LOAN]: CASH, [BTC]: 0n, [ETH]: 0n }
   const recent: Ended[] = []
   const prices: number[] = SIDES.map(({ price }) => price)
   let nativeWei = 2n * 10n ** 18n
-  let profitUsdMicros = 0n
+  let gasUsd = 0
   let reverts = 0
   let tries = 0
   for (let moment = 0; moment < MOMENTS; moment += 1) {
@@ -129,24 +131,26 @@ function play(
       if (rival) shrink(position, position.debt / 2n, prices)
       if (proposal === undefined) continue
       tries += 1
-      const gasWei = BigInt(String(proposal.reason.gasWei))
+      const gasWei = gasOf(seen, rival)
       nativeWei -= gasWei
+      gasUsd += (Number(gasWei) / 1e18) * NATIVE_USD
       recent.unshift(endedOf(proposal, rival, seen.nowMs))
       if (rival) {
         reverts += 1
-        profitUsdMicros -= (gasWei * RULES.gas.nativePriceUsdMicros) / 10n ** 18n
         continue
       }
-      profitUsdMicros += proposal.gainUsdMicros ?? 0n
-      shrink(position, proposal.exposure.assets, prices)
+      const seized = shrink(position, proposal.exposure.assets, prices)
       balances[LOAN] = (balances[LOAN] ?? 0n) - proposal.exposure.assets
-      balances[position.side.token] =
-        (balances[position.side.token] ?? 0n) + BigInt(String(proposal.reason.seizeAssets))
+      balances[position.side.token] = (balances[position.side.token] ?? 0n) + seized
     }
-    sellSome(balances, prices)
+    sell(balances, prices, moment === MOMENTS - 1 ? 1n : SOLD)
   }
-  return { profitUsd: Number(profitUsdMicros) / 1e6, reverts, tries }
+  return { profitUsd: Number((balances[LOAN] ?? 0n) - CASH) / 1e6 - gasUsd, reverts, tries }
 }
+
+/** What a try costs as it lands: the settlement of its claim too, where it is won. */
+const gasOf = ({ chain: { baseFeePerGasWei, priorityFeePerGasWei } }: Seen, isLost: boolean) =>
+  (RULES.gas.liquidateGas + (isLost ? 0n : RULES.gas.settleGas)) * (baseFeePerGasWei + priorityFeePerGasWei)
 
 function positionOf(seed: number, index: number): Position {
   const side = SIDES[index % SIDES.length] ?? SIDES[0]
@@ -167,22 +171,27 @@ const wholeOf = ({ side, collateral }: Position) => Number(collateral) / 10 ** s
 const isUnder = (position: Position, prices: readonly number[]) =>
   wholeOf(position) * priceOf(position, prices) * 0.8 < Number(position.debt) / 1e6
 
-/** Repay part of a position. */
-function shrink(position: Position, repayAssets: bigint, prices: readonly number[]): void {
+/** Repay part of a position. @returns what that seizes. */
+function shrink(position: Position, repayAssets: bigint, prices: readonly number[]): bigint {
   const { side } = position
   const seized = ((Number(repayAssets) / 1e6) * (1 + side.bonusBps / 1e4)) / priceOf(position, prices)
   const assets = BigInt(Math.floor(seized * 1e8)) * 10n ** BigInt(side.decimals - 8)
+  const taken = assets < position.collateral ? assets : position.collateral
   position.debt -= repayAssets
-  position.collateral = assets < position.collateral ? position.collateral - assets : 0n
+  position.collateral -= taken
   if (position.collateral === 0n) position.debt = 0n
+  return taken
 }
 
-function sellSome(balances: Record<Address, bigint>, prices: readonly number[]): void {
-  for (const [index, { token, decimals }] of SIDES.slice(0, 2).entries()) {
-    const sold = (balances[token] ?? 0n) / SOLD
+/** Sell a part of what is held, which loses as much as the policy says of so much at once. */
+function sell(balances: Record<Address, bigint>, prices: readonly number[], part: bigint): void {
+  for (const [index, { token, decimals, symbol }] of SIDES.slice(0, 2).entries()) {
+    const terms = RULES.collaterals[symbol] ?? { exitHaircutBaseBps: 0, exitHaircutPerMillionUsdBps: 0 }
+    const sold = (balances[token] ?? 0n) / part
     balances[token] = (balances[token] ?? 0n) - sold
     const usd = (Number(sold) / 10 ** decimals) * (prices[index] ?? 0)
-    balances[LOAN] = (balances[LOAN] ?? 0n) + BigInt(Math.floor(usd * 1e6))
+    const lost = terms.exitHaircutBaseBps / 1e4 + (terms.exitHaircutPerMillionUsdBps / 1e10) * usd
+    balances[LOAN] = (balances[LOAN] ?? 0n) + BigInt(Math.floor(usd * (1 - lost) * 1e6))
   }
 }
 

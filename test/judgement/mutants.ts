@@ -1,7 +1,13 @@
 import type { Mutant } from './judgement.ts'
 import { keeperMutants } from './keeper-mutants.ts'
+import { liquidatorMutants } from './liquidator-mutants.ts'
 import { navMutants } from './nav-mutants.ts'
 import { rfqMutants } from './rfq-mutants.ts'
 
 /** Deadly mistakes of every role; each has to fail its judgement. */
-export const mutants: readonly Mutant[] = [...keeperMutants, ...navMutants, ...rfqMutants]
+export const mutants: readonly Mutant[] = [
+  ...keeperMutants,
+  ...liquidatorMutants,
+  ...navMutants,
+  ...rfqMutants,
+]

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Done } from '../../../agents/agent.ts'
 import { assess } from '../../../agents/liquidator/assess.ts'
 import { proposalOf } from '../../support/workflows.ts'
-import { BTC, LOAN, MARKET, market, observation, policy } from './fixtures.ts'
+import { BTC, claim, LOAN, MARKET, market, observation, policy } from './fixtures.ts'
 
 const terms = { exitHaircutBaseBps: 100, exitHaircutPerMillionUsdBps: 0, inventoryAssetsMax: 10n ** 12n }
 const base = policy()
@@ -42,6 +42,19 @@ describe('assessing a liquidation', () => {
     // 1,050 dollars are 0.00105 millions: 105 basis points more.
     expect(profit(100_000)).toBe(33_500_000n - 11_025_000n)
     expect(profit(1_000_000_000)).toBe(-1_006_000_000n)
+  })
+
+  it('takes it of all that we hold and claim', () => {
+    const steep = { ...base.collaterals.sBTC, ...terms, exitHaircutPerMillionUsdBps: 100_000 }
+    const rules = { ...POLICY, collaterals: { sBTC: steep } } as typeof base
+    // 0.021 and 0.021 sBTC in the balance and a claim: 2,100 dollars, 210 basis points.
+    const held = {
+      balances: { [LOAN]: 0n, [BTC]: 2_100_000n },
+      claims: [claim({ collateralAssets: 2_100_000n })],
+    }
+    expect(assess([PAID, RECEIVED], observation(held), rules)?.profitUsdMicros).toBe(
+      33_500_000n - 22_050_000n,
+    )
   })
 
   it('says a loss as one', () => {

@@ -13,25 +13,37 @@ const options = (maxLength: number) =>
       group: fc.nat(maxLength),
       most: fc.double({ min: 200, max: 50_000, noNaN: true }),
       gain: fc.double({ min: 0.02, max: 0.09, noNaN: true }),
-      growth: fc.constantFrom(0, 1e-8, 2e-7),
       // Of one collateral, at the bonus of one market or another.
       seizes: fc.constantFrom(1 / 60_000, 1.04 / 60_000),
     }),
     { minLength: 1, maxLength },
   )
+/** Two collaterals of $60,000 a unit, of which a million dollars lose 0, 1 or 20 % more. */
+const room = fc.record({
+  most: fc.double({ min: 0, max: 1.5, noNaN: true }),
+  held: fc.constantFrom(0, 0.2, 1.5),
+  growth: fc.constantFrom(0, 36, 720),
+})
 const limits = fc.record({
   cash: fc.double({ min: 0, max: 120_000, noNaN: true }),
-  rooms: fc.tuple(fc.double({ min: 0, max: 1.5, noNaN: true }), fc.double({ min: 0, max: 1.5, noNaN: true })),
+  rooms: fc.tuple(room, room),
   countMax: fc.integer({ min: 0, max: 6 }),
+  floor: fc.constant(FLOOR - FIXED),
 })
 
-/** Groups lie in one room; of what does not pay there is none. */
-const optionsOf = (drawn: readonly Omit<Option, 'room' | 'fixed' | 'least'>[]): readonly Option[] =>
+/** Groups lie in one room; of what does not pay beside what is held there is none. */
+const optionsOf = (
+  drawn: readonly Omit<Option, 'room' | 'fixed' | 'least'>[],
+  rooms: Limits['rooms'],
+): readonly Option[] =>
   drawn.flatMap((one) => {
-    const { gain, growth } = one
-    const most = growth > 0 ? Math.min(one.most, gain / (2 * growth)) : one.most
-    const least = (2 * FLOOR) / (gain + Math.sqrt(Math.max(0, gain ** 2 - 4 * growth * FLOOR)))
-    return least > most ? [] : [{ ...one, most, least, room: one.group % 2, fixed: FIXED }]
+    const at = one.group % 2
+    const { held = 0, growth = 0 } = rooms[at] ?? {}
+    const slope = one.gain - 2 * growth * held * one.seizes
+    const square = growth * one.seizes ** 2
+    const most = square > 0 ? Math.min(one.most, slope / (2 * square)) : one.most
+    const least = (2 * FLOOR) / (slope + Math.sqrt(Math.max(0, slope ** 2 - 4 * square * FLOOR)))
+    return least > 0 && least <= most ? [{ ...one, most, least, room: at, fixed: FIXED }] : []
   })
 
 const choicesOf = (all: readonly Option[]) =>
@@ -39,8 +51,8 @@ const choicesOf = (all: readonly Option[]) =>
     ...{ position: String(group), room: String(room), takes: seizes },
     ...rest,
   }))
-const shared = ({ cash, rooms, countMax }: Limits) => ({
-  ...{ cash, countMax },
+const shared = ({ rooms, ...limits }: Limits) => ({
+  ...limits,
   rooms: new Map(rooms.map((room, index) => [String(index), room])),
 })
 
@@ -53,7 +65,7 @@ function expectFits({ sizes }: BestSet, all: readonly Option[], { cash, rooms, c
     )
   const taken = all.filter((_, index) => (sizes[index] ?? 0) > 0)
   expect(used()).toBeLessThanOrEqual(cash * (1 + 1e-9))
-  for (const [room, limit] of rooms.entries()) expect(used(room)).toBeLessThanOrEqual(limit * (1 + 1e-9))
+  for (const [at, { most }] of rooms.entries()) expect(used(at)).toBeLessThanOrEqual(most * (1 + 1e-9))
   expect(taken.length).toBeLessThanOrEqual(countMax)
   expect(new Set(taken.map(({ group }) => group)).size).toBe(taken.length)
   for (const [index, { least, most }] of all.entries()) {
@@ -66,7 +78,7 @@ describe('the best set', () => {
   it('is as good as the best of all subsets, fits, and is bounded', () => {
     fc.assert(
       fc.property(options(5), limits, (drawn, within) => {
-        const all = optionsOf(drawn)
+        const all = optionsOf(drawn, within.rooms)
         const found = bestSet(all, within)
         expectFits(found, all, within)
         const best = bestKnowable(choicesOf(all), shared(within))
@@ -83,8 +95,12 @@ describe('the best set', () => {
         const drawn = [...stream.take(200)].flatMap(([one], group) =>
           one === undefined ? [] : [{ ...one, group }],
         )
-        const all = optionsOf(drawn)
-        const within = { cash: 1_000_000, rooms: [6, 5], countMax: 300 }
+        const rooms = [
+          { most: 6, held: 0, growth: 0 },
+          { most: 50, held: 1, growth: 36 },
+        ]
+        const all = optionsOf(drawn, rooms)
+        const within = { cash: 1_000_000, rooms, countMax: 300, floor: FLOOR - FIXED }
         const found = bestSet(all, within)
         expectFits(found, all, within)
         expect(found.bound).toBeLessThanOrEqual(found.value * 1.001)
@@ -94,14 +110,38 @@ describe('the best set', () => {
   })
 
   it('is nothing where nothing fits', () => {
-    const [one] = optionsOf([{ group: 0, most: 1_000, gain: 0.05, growth: 0, seizes: 1 }])
-    const none = (within: Limits) => bestSet(one === undefined ? [] : [one], within).value
-    expect(none({ cash: 1_000, rooms: [1_000], countMax: 1 })).toBeCloseTo(47.5, 6)
-    expect(none({ cash: 0, rooms: [1_000], countMax: 1 })).toBe(0)
-    expect(none({ cash: 1_000, rooms: [0], countMax: 1 })).toBe(0)
-    expect(none({ cash: 1_000, rooms: [1_000], countMax: 0 })).toBe(0)
-    expect(none({ cash: 69, rooms: [1_000], countMax: 1 })).toBe(0)
-    expect(none({ cash: 71, rooms: [1_000], countMax: 1 })).toBeCloseTo(1.05, 6)
-    expect(bestSet([], { cash: 1, rooms: [], countMax: 1 })).toMatchObject({ sizes: [], value: 0, bound: 0 })
+    const none = (changes: Partial<Limits> = {}) => {
+      const within = { cash: 1_000, rooms: [depth(1_000)], countMax: 1, floor: 1, ...changes }
+      return bestSet(optionsOf([{ group: 0, most: 1_000, gain: 0.05, seizes: 1 }], within.rooms), within)
+        .value
+    }
+    expect(none()).toBeCloseTo(47.5, 6)
+    expect(none({ cash: 0 })).toBe(0)
+    expect(none({ rooms: [depth(0)] })).toBe(0)
+    expect(none({ countMax: 0 })).toBe(0)
+    expect(none({ cash: 69 })).toBe(0)
+    expect(none({ cash: 71 })).toBeCloseTo(1.05, 6)
+    const nothing = { cash: 1, rooms: [], countMax: 1, floor: 1 }
+    expect(bestSet([], nothing)).toMatchObject({ sizes: [], value: 0, bound: 0 })
+  })
+
+  it('sells all of a collateral at one depth, with what is held', () => {
+    // Each dollar brings 0.05 and loses 10⁻⁵ for each other dollar sold: 2,500 of them bring most, and 62.50.
+    const options = [0, 1, 2].map((group) => ({ group, most: 1_000, gain: 0.05, seizes: 1 }))
+    const value = (held: number) => {
+      const rooms = [{ ...depth(10_000), held, growth: 1e-5 }]
+      return bestSet(
+        optionsOf(options, rooms).map((one) => ({ ...one, room: 0 })),
+        {
+          ...{ cash: 10_000, rooms, countMax: 5, floor: 1 },
+        },
+      ).value
+    }
+    expect(value(0)).toBeCloseTo(62.5 - 3 * FIXED, 3)
+    // 1,500 are left of the best 2,500: 1,500 × 0.05 − 10⁻⁵ × 1,500 × 3,500.
+    expect(value(1_000)).toBeCloseTo(22.5 - 2 * FIXED, 3)
+    expect(value(2_500)).toBe(0)
   })
 })
+
+const depth = (most: number) => ({ most, held: 0, growth: 0 })

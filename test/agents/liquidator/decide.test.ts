@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { InFlight, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
+import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
 import { liquidateInput } from '../../../src/service/contract/workflow-inputs.ts'
 import { inputText } from '../../../src/workflow/proposal.ts'
@@ -69,7 +70,7 @@ describe('a liquidation that pays', () => {
 
   it('says so in one line', () => {
     expect(proposal?.summary).toBe(
-      'health 0.975: repay 20,500.00 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $2.56, expect +$953.22',
+      'health 0.975: repay 20,500.00 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $1.71, expect +$954.08',
     )
   })
 
@@ -397,13 +398,11 @@ describe('the affordable set', () => {
   const withLoan = (assets: bigint, changes: Partial<Observation<LiquidatorSeen>> = {}) =>
     observation({ facilities: crowd, balances: { [LOAN]: assets, [BTC]: 0n }, ...changes })
 
-  it('spends what there is once: in equal parts, as a larger sale loses more, the rest out of funds', () => {
+  it('spends what there is once: one whole, the next with what is left, the rest out of funds', () => {
     const seen = withLoan(30_000_000_000n)
     const { proposals, passedOver } = decide(seen, policy())
-    const [first = 0n, second = 0n] = proposals.map(({ exposure }) => exposure.assets)
-    expect(first + second).toBe(30_000_000_000n)
-    expect(Number(first)).toBeCloseTo(15_000_000_000, -5)
-    expect(proposals.map(({ reason }) => reason.limitedBy)).toEqual(['funds_shared', 'funds'])
+    expect(proposals.map(({ exposure }) => exposure.assets)).toEqual([20_500_000_000n, 9_500_000_000n])
+    expect(proposals.map(({ reason }) => reason.limitedBy)).toEqual(['close_factor', 'funds'])
     expect(proposals.map(({ reason }) => reason.setGapBps)).toEqual([0, 0])
     expect(passedOver).toMatchObject([
       { check: 'out_of_funds', reason: { haveAssets: '0', needAssets: '20500000000' } },
@@ -425,9 +424,8 @@ describe('the affordable set', () => {
     const { proposals, passedOver } = decide(withLoan(10n ** 12n), rules)
     const seized = proposals.map(({ reason }) => BigInt(String(reason.seizeAssets)))
     expect(seized).toHaveLength(2)
-    // To the base unit that rounding leaves.
-    expect(seized.reduce((sum, assets) => sum + assets)).toBe(64_049_999n)
-    expect(passedOver).toMatchObject([{ check: 'inventory_full', reason: { heldAssets: '64049999' } }])
+    expect(seized.reduce((sum, assets) => sum + assets)).toBe(64_050_000n)
+    expect(passedOver).toMatchObject([{ check: 'inventory_full', reason: { heldAssets: '64050000' } }])
   })
 
   it('leaves gas to each workflow in flight', () => {
@@ -467,6 +465,73 @@ describe('the affordable set', () => {
     const { proposals, passedOver } = decide(seen, policy())
     expect(proposals.map(({ kind }) => kind)).toEqual(['liquidate'])
     expect(passedOver).toMatchObject([{ check: 'out_of_funds', subject: `${MARKET}:claim:7` }])
+  })
+})
+
+describe('the sale of all that is seized', () => {
+  const crowd = ['6', '7', '8'].map((digit) => facility({ borrower: otherBorrower(digit) }))
+  const depth = (exitHaircutPerMillionUsdBps: number) =>
+    policy({
+      collaterals: {
+        sBTC: { inventoryAssetsMax: 10n ** 12n, exitHaircutBaseBps: 30, exitHaircutPerMillionUsdBps },
+      },
+    })
+  const gains = (seen: Observation<LiquidatorSeen>, rules: LiquidatorPolicy) =>
+    proposed(seen, rules).map(({ gainUsdMicros = 0n }) => Number(gainUsdMicros) / 1e6)
+
+  it('is at one depth: each of three loses with what the others seize', () => {
+    // 21,525 each: alone 0.3 % and 10 % of 0.021525, together 10 % of 0.064575.
+    const [one] = gains(observation(), depth(1_000))
+    expect(gains(observation({ facilities: crowd }), depth(1_000))).toHaveLength(3)
+    for (const each of gains(observation({ facilities: crowd }), depth(1_000)))
+      expect(each).toBeCloseTo((one ?? 0) - 21_525 * 0.1 * 2 * 0.021525, 2)
+  })
+
+  it('is with what we hold, claim and await, whose sale loses by it too', () => {
+    const [one = 0] = gains(observation(), depth(1_000))
+    const input = {
+      marketAddress: MARKET,
+      borrowerAddress: otherBorrower('9'),
+      minCollateralAssets: '9900000',
+    }
+    // 0.1 sBTC each: 5,000 dollars in the balance, in a claim and in flight.
+    const ways = [
+      { balances: { [LOAN]: 10n ** 12n, [BTC]: 10_000_000n } },
+      { claims: [claim({ collateralAssets: 10_000_000n, settleableAtS: 2_000 })] },
+      { inFlight: [underWay({ input })] },
+    ]
+    for (const way of ways)
+      expect(gains(observation(way), depth(1_000))[0]).toBeCloseTo(one - 21_525 * 0.1 * 2 * 0.005, 2)
+  })
+
+  it('leaves those that the others’ loss makes not worth while, by name', () => {
+    const { proposals, passedOver } = decide(observation({ facilities: crowd }), depth(8_000))
+    expect(proposals).toHaveLength(2)
+    expect(passedOver).toMatchObject([{ check: 'others_bring_more' }])
+    const full = observation({ balances: { [LOAN]: 10n ** 12n, [BTC]: 100_000_000n } })
+    expect(checkOf(full, depth(8_000))).toBe('profit_below_floor')
+  })
+})
+
+describe('a claim and its gas', () => {
+  const at = (collateralAssets: bigint, baseFeePerGasWei: bigint) =>
+    observation({
+      ...{ facilities: [], claims: [claim({ collateralAssets })] },
+      chain: { ...observation().chain, baseFeePerGasWei },
+    })
+
+  it('is settled while it is worth it after the exit haircut, and waits while it is not', () => {
+    // 120,000 gas at 45 gwei: $16.20.
+    expect(checkOf(at(6_000n, 45_000_000_000n))).toBe('claim_not_worth_gas')
+    // 0.000325 sBTC bring $16.25 less 0.3 % and a little.
+    expect(checkOf(at(32_400n, 45_000_000_000n))).toBe('claim_not_worth_gas')
+    expect(proposed(at(32_500n, 45_000_000_000n))).toMatchObject([{ worthUsdMicros: 16_201_247n }])
+    expect(proposed(at(6_000n, 1_000_000_000n))).toHaveLength(1)
+  })
+
+  it('is settled where its worth is not known', () => {
+    const unknown = { ...at(6_000n, 45_000_000_000n), markets: [market({ oracle: null, priceWad: null })] }
+    expect(proposed(unknown)).toHaveLength(1)
   })
 })
 

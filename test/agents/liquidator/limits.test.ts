@@ -162,6 +162,10 @@ describe('bad debt', () => {
     expect(upTo(20_999_999_999n)).toBe('bad_debt_above_limit')
   })
 
+  it('is no reason to stay away where others bear it', () => {
+    expect(outcome(insolvent, policy({ badDebt: 'accept' }))).toBe('proposed')
+  })
+
   it('is none while the collateral pays for all of the debt', () => {
     expect(outcome(observation(), policy({ badDebt: 'avoid' }))).toBe('proposed')
   })

@@ -68,8 +68,8 @@ describe('a strategy', () => {
         "policy.yaml:1:1: lostRace.backOffMax is "9 s"; expected no less than subjectBackOff and marketBackOff: the first wait is the shortest. Fix: correct \`lostRace.backOffMax\` there",
         "policy.yaml:1:1: lostRace.revertedGasPerHourMax is "449,999 gas"; expected no less than gas.liquidateGas: nothing could ever be tried. Fix: correct \`lostRace.revertedGasPerHourMax\` there",
         "policy.yaml:1:1: gas.liquidateGas is "0 gas"; expected more than 0 gas. Fix: correct \`gas.liquidateGas\` there",
-        "policy.yaml:1:1: badDebt is "ignore"; expected avoid, or unpaidMax with an amount of USD. Fix: correct \`badDebt\` there",
-        "policy.yaml:1:1: badDebt is missing; expected avoid, or unpaidMax with an amount of USD. Fix: add \`badDebt\`",
+        "policy.yaml:1:1: badDebt is "ignore"; expected accept, avoid, or unpaidMax with an amount of USD. Fix: correct \`badDebt\` there",
+        "policy.yaml:1:1: badDebt is missing; expected accept, avoid, or unpaidMax with an amount of USD. Fix: add \`badDebt\`",
         "policy.yaml:1:1: secondPrice is missing; expected none, or for each pair its contract, divergenceMax and ageMax. Fix: add \`secondPrice\`",
         "policy.yaml:1:1: secondPrice is "never"; expected none, or for each pair its contract, divergenceMax and ageMax. Fix: correct \`secondPrice\` there",
       ]

@@ -61,6 +61,7 @@ describe('an observation', () => {
       ours: [SIGNER],
       recent: [],
       colleagues: [],
+      experience: [],
     })
     expect(markets).toMatchObject([
       {
