@@ -1,6 +1,7 @@
 import type { Done, Gain, Observation } from '../agent.ts'
 import { BPS, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
 import { dollars, tokens } from '../protocol/text.ts'
+import { nativeUsdMicros } from './funds.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen } from './seen.ts'
 
@@ -34,7 +35,7 @@ export function assess(
   const receivedAssets = moved(collateralAsset)
   if (paidAssets <= 0n || receivedAssets <= 0n) return null
   const gasWei = done.reduce((sum, { realized }) => sum + realized.gasWei, 0n)
-  const gasUsdMicros = (gasWei * policy.gas.nativePriceUsdMicros) / WAD
+  const gasUsdMicros = (gasWei * nativeUsdMicros(seen, policy)) / WAD
   const worth = (assets: bigint) =>
     usdOf(collateralValue(assets, { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }))
   const claimed = seen.claims.filter((claim) => claim.collateralAsset === collateralAsset)

@@ -2,10 +2,12 @@ import type { Address } from 'viem'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { Ended, InFlight, Observation } from '../agent.ts'
 import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
+import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen } from './seen.ts'
 
 const HOUR_MS = 3_600_000
+const USD_MICROS = 1_000_000n
 
 /** Ends of a liquidation that may have moved money. */
 const MAY_HAVE_REPAID: ReadonlySet<Ended['state']> = new Set([
@@ -21,6 +23,8 @@ export type GasCost = {
   readonly wei: bigint
   readonly usdMicros: bigint
   readonly reserveWei: bigint
+  /** What one native coin counts as in it. */
+  readonly nativeUsdMicros: bigint
 }
 
 /** What is left to spend as one decision goes on: changed in place by that decision, and by nothing else. */
@@ -117,5 +121,20 @@ function gasCost(gas: bigint, seen: Observation<LiquidatorSeen>, policy: Liquida
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
   const wei = gas * (baseFeePerGasWei + priorityFeePerGasWei)
   const reserveWei = wei + ceilDiv(gas * baseFeePerGasWei * BigInt(policy.gas.baseFeeHeadroomBps), BPS)
-  return { gas, wei, reserveWei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }
+  const native = nativeUsdMicros(seen, policy)
+  return { gas, wei, reserveWei, nativeUsdMicros: native, usdMicros: ceilDiv(wei * native, WAD) }
+}
+
+/** What one native coin is worth: as it is read, and at the policy's most while that cannot be believed. Pure. */
+export function nativeUsdMicros(
+  { references, chain }: Observation<LiquidatorSeen>,
+  { gas: { nativePriceUsdMicros: nativePrice } }: LiquidatorPolicy,
+): bigint {
+  if (typeof nativePrice === 'bigint') return nativePrice
+  const { contract, ageSMax, priceUsdMicrosMin, priceUsdMicrosMax } = nativePrice
+  const read = references[contract] ?? null
+  if (read === null || read.state !== ORACLE_HEALTHY) return priceUsdMicrosMax
+  if (Math.abs(chain.timestampS - read.sourceAsOfS) > ageSMax) return priceUsdMicrosMax
+  const usdMicros = (read.priceWad * USD_MICROS) / WAD
+  return usdMicros < priceUsdMicrosMin || usdMicros > priceUsdMicrosMax ? priceUsdMicrosMax : usdMicros
 }

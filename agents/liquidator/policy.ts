@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { nativePrice } from '../../src/service/contract/native-price.ts'
 import {
   assetAmount,
   bps,
@@ -41,8 +42,7 @@ const gas = settings({
   settleGas: gasAmount(),
   /** Added to the head's base fee in what must be there for gas: for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
-  /** What one whole native coin is taken to be worth. */
-  nativePriceUsdMicros: usdMicros(),
+  nativePriceUsdMicros: nativePrice(),
 })
 
 /** Pairs are named by their symbols, collateral first: `sBTC/sUSD`. */

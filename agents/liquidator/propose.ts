@@ -70,6 +70,7 @@ export function proposeLiquidation(
       gas: String(gas.gas),
       gasWei: String(gas.wei),
       gasUsdMicros: String(gas.usdMicros),
+      nativeUsdMicros: String(gas.nativeUsdMicros),
       gasAssets: String(size.gasAssets),
       profitAssets: String(size.profitAssets),
       profitUsdMicros: String(size.profitUsdMicros),

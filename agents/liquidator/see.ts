@@ -32,9 +32,15 @@ const ELIGIBILITY = { collection: 'eligibility', optional: true } as const
 
 type Answers = readonly Answer[]
 
-/** The contracts that the policy takes second prices from, as far as they are pinned. */
+/** The contracts that the policy takes second prices from, by their names. */
 export const secondPricesOf = ({ secondPrice }: LiquidatorPolicy): readonly string[] =>
   secondPrice === 'none' ? [] : [...new Set(Object.values(secondPrice).map(({ contract }) => contract))]
+
+/** Those, and the one that native coin's is read from: where that is not pinned, the policy's dearest counts. */
+function pricesOf(policy: LiquidatorPolicy): readonly string[] {
+  const native = policy.gas.nativePriceUsdMicros
+  return [...new Set([...secondPricesOf(policy), ...(typeof native === 'bigint' ? [] : [native.contract])])]
+}
 
 /** What is asked beside the lists: prices, our claims, and the rows of those that are nearest to liquidation. */
 export function first(
@@ -62,7 +68,7 @@ function askChain({ deployment, signer }: Known, policy: LiquidatorPolicy, previ
     address,
     read: askOracle(wave, oracle),
   }))
-  const references = secondPricesOf(policy).flatMap((name) => {
+  const references = pricesOf(policy).flatMap((name) => {
     const pinned = deployment.contracts.find((contract) => contract.name === name)
     return pinned === undefined ? [] : [{ name, read: askOracle(wave, pinned.address) }]
   })

@@ -79,6 +79,6 @@ export type LiquidatorSeen = {
   /** Those at risk at our reading of the price, listed for recovery or not fully known, and the nearest of the others. */
   readonly facilities: readonly FacilitySeen[]
   readonly claims: readonly ClaimSeen[]
-  /** Second prices, by the name of the contract that was asked; null when the read failed. */
+  /** Second prices and native coin's, by the name of the contract that was asked; null when the read failed. */
   readonly references: Readonly<Record<string, OracleReading | null>>
 }

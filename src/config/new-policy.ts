@@ -108,10 +108,23 @@ export function writePolicy(template: string, asked: NewPolicy): string {
   if (asked.collaterals.some(({ reference }) => reference === 'none')) {
     if (document.hasIn(['strategy', 'secondPrice'])) document.setIn(['strategy', 'secondPrice'], 'none')
   }
+  priceNative(document, asked)
   scaleAmounts(document, asked, amounts)
   rewrite(document.contents, { asked, amounts, collateral: null })
   const kept = shippedHead.replace(/^# yaml-language-server: .*\n/, '')
   return `${asked.head.map((line) => `# ${line}\n`).join('')}${kept}${document.toString({ lineWidth: 0 })}`
+}
+
+/** Where the shipped oracle of native coin prices none of the collaterals, the dearest that is believed stands for it. */
+function priceNative(document: Document.Parsed, { collaterals }: NewPolicy): void {
+  for (const path of [
+    ['strategy', 'gas'],
+    ['guard', 'sanity'],
+  ]) {
+    const contract = textOf(document.getIn([...path, 'nativePrice', 'contract'], true))
+    if (contract === null || collaterals.some(({ reference }) => reference === contract)) continue
+    document.setIn([...path, 'nativePrice'], document.getIn([...path, 'nativePrice', 'priceMax'], true))
+  }
 }
 
 /**

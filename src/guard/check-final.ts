@@ -162,7 +162,7 @@ function checkShown(
     checkLogs(logs, subject, allowances) ??
     checkAllowances(allowances, subject) ??
     checkChanges(changes, effects, subject) ??
-    judgement.checkOutcome({ gasWei, changeOf })
+    judgement.checkOutcome({ timestampS: result.timestampS, gasWei, changeOf })
   )
 }
 

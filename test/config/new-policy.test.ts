@@ -88,6 +88,13 @@ it('lets what equals a limit go with the limit', () => {
   expect(text).toContain('    # cbBTC: a comment\n    cbBTC:\n')
 })
 
+it('prices native coin at the dearest that is believed where its oracle is not of this deployment', () => {
+  expect(writePolicy(templateOf('liquidator'), asked).match(/nativePrice: .*/g)).toEqual([
+    'nativePrice: "10,000 USD"',
+    'nativePrice: "10,000 USD"',
+  ])
+})
+
 it('does without a second price where none is named, and declares nothing', () => {
   const alone = { ...asked, collaterals: asked.collaterals.map((each) => ({ ...each, reference: 'none' })) }
   expect(writePolicy(templateOf('liquidator'), alone)).toContain('secondPrice: none')

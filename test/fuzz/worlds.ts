@@ -91,7 +91,7 @@ export function judged(
   const judgement = sanity.judge({ subject, proposal, calls: [], before, after })
   before.fill(before.calls.map(answer(sanity.views, was)))
   after.fill(after.calls.map(answer(sanity.views, is)))
-  return judgement.checkState(NOW_S) ?? judgement.checkOutcome({ gasWei, changeOf })
+  return judgement.checkState(NOW_S) ?? judgement.checkOutcome({ timestampS: NOW_S, gasWei, changeOf })
 }
 
 const BALANCE = {

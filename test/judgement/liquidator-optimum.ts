@@ -23,6 +23,8 @@ export type Shared = {
   readonly floor: number
 }
 
+/** What one native coin is worth. */
+export const NATIVE_USD = 3_000
 /** Parts in which a subset is filled. */
 const STEPS = 40
 /** How much a room's use counts beside that of cash, where both are scarce. */
@@ -130,8 +132,7 @@ export function choicesOf(
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
   const headroom = 1 + policy.gas.baseFeeHeadroomBps / 1e4
   const reserveWei = gas * (Number(baseFeePerGasWei) * headroom + Number(priorityFeePerGasWei))
-  const gasUsd =
-    (gas * Number(baseFeePerGasWei + priorityFeePerGasWei) * Number(policy.gas.nativePriceUsdMicros)) / 1e24
+  const gasUsd = ((gas * Number(baseFeePerGasWei + priorityFeePerGasWei)) / 1e18) * NATIVE_USD
   const choices = seen.facilities.flatMap((facility) => {
     const market = seen.markets.find(({ address }) => address === facility.marketAddress)
     if (

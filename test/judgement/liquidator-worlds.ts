@@ -7,14 +7,13 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { claim, facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { Judge, Score } from './judgement.ts'
-import { bestKnowable, choicesOf, greedy } from './liquidator-optimum.ts'
+import { bestKnowable, choicesOf, greedy, NATIVE_USD } from './liquidator-optimum.ts'
 
 type Seen = Observation<LiquidatorSeen>
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type LiquidatorDecide = (seen: Seen, policy: LiquidatorPolicy) => Decision
 
 const address = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}`
-const NATIVE_USD = 3_000
 const between = ({ unit }: Dice, low: number, high: number) => low + (high - low) * unit()
 /** As likely from 1 to 2 as from 100 to 200. */
 const spread = (dice: Dice, low: number, high: number) => low * (high / low) ** dice.unit()

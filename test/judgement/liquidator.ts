@@ -5,7 +5,7 @@ import type { LiquidatorSeen } from '../../agents/liquidator/seen.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
-import { bestKnowable, choicesOf } from './liquidator-optimum.ts'
+import { bestKnowable, choicesOf, NATIVE_USD } from './liquidator-optimum.ts'
 
 type Seen = Observation<LiquidatorSeen>
 type Strategy = (seen: Seen) => readonly Proposal[]
@@ -21,7 +21,6 @@ const RIVAL_SHARE = 0.5
 const SOLD = 2n
 /** Of 6 decimals. */
 const CASH = 60_000n * 10n ** 6n
-const NATIVE_USD = 3_000
 
 /** How prices, gas and rates go in a scenario, and what of it the keeper is not shown. */
 type Weather = {
@@ -67,6 +66,8 @@ const SIDES = [
 
 const terms = { divergenceBpsMax: 100, ageSMax: 120 }
 const RULES = policy({
+  // A second price of a thousandth would be the price of native coin too.
+  gas: { ...policy().gas, nativePriceUsdMicros: 3_000_000_000n },
   collaterals: {
     sBTC: { inventoryAssetsMax: 70_000_000n, exitHaircutBaseBps: 30, exitHaircutPerMillionUsdBps: 600 },
     sETH: { inventoryAssetsMax: 12n * 10n ** 18n, exitHaircutBaseBps: 30, exitHaircutPerMillionUsdBps: 900 },

@@ -28,6 +28,8 @@ export type Judgement = {
   readonly checkState: (timestampS: number) => Refusal | null
   /** Refuse unless what the simulation showed is worth it. */
   readonly checkOutcome: (shown: {
+    /** Of the block simulated, Unix seconds. */
+    readonly timestampS: number
     /** What the gas used would cost at the fee offered. */
     readonly gasWei: bigint
     /** What the bundle does to the signer's balance of a token, base units. */

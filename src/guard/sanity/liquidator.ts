@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
+import { nativePrice } from '../../service/contract/native-price.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
 import { amountText, type Denomination, decimal, time, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
@@ -21,6 +22,7 @@ import {
   LIQUIDATION_VIEWS,
   pausedView,
 } from './liquidator-views.ts'
+import { askNativePrice } from './native-price.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
@@ -30,8 +32,7 @@ const liquidationLimits = (pinned: readonly Denomination[]) =>
     inventoryAssetsMax: inventoryLimits(pinned),
     /** Least part of our own computed seizure that the call must insist on. */
     minCollateralBps: bps(1).transform(BigInt),
-    /** What one whole native coin is taken to be worth. */
-    nativePriceUsdMicros: usdMicros(),
+    nativePriceUsdMicros: nativePrice(),
     /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
     profitUsdMicrosMin: usdMicros(),
   })
@@ -88,13 +89,15 @@ const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before
 function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
   const liquidation = liquidationOf(about)
   const reads = askLiquidation(liquidation, about)
+  const native = askNativePrice(limits.nativePriceUsdMicros, about)
   const inventory = askInventory(limits.inventoryAssetsMax, about, liquidation.market)
   return {
     checkState: (timestampS) =>
       checkMarket(liquidation, reads, limits, timestampS) ??
       checkRepayment(liquidation, reads) ??
       checkMinimum(liquidation, reads, limits),
-    checkOutcome: ({ gasWei }) => checkProfit(liquidation, reads, limits, gasWei) ?? inventory.check(),
+    checkOutcome: ({ timestampS, gasWei }) =>
+      checkProfit(liquidation, reads, limits, (gasWei * native(timestampS)) / WAD) ?? inventory.check(),
     holdings: inventory.holdings,
   }
 }
@@ -184,15 +187,15 @@ function checkMinimum(
 function checkProfit(
   liquidation: Liquidation,
   reads: LiquidationReads,
-  { nativePriceUsdMicros, profitUsdMicrosMin }: LiquidationLimits,
-  gasWei: bigint,
+  { profitUsdMicrosMin }: LiquidationLimits,
+  gasUsdMicros: bigint,
 ): Refusal | null {
   const due = dueFor(liquidation, reads)
   if (due === null) return unread('what would be seized')
   const { repay, proposal } = liquidation
   const { exposure } = proposal
   const bonusUsdMicros = ((due.leastWorth - repay) * exposure.usdMicros) / exposure.assets
-  const profit = bonusUsdMicros - (gasWei * nativePriceUsdMicros) / WAD
+  const profit = bonusUsdMicros - gasUsdMicros
   if (profit >= profitUsdMicrosMin) return null
   return refuse(
     'profit_below_floor',

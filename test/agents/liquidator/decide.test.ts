@@ -13,6 +13,7 @@ import {
   LOAN,
   MARKET,
   market,
+  NATIVE,
   observation,
   policy,
   SIGNER,
@@ -101,6 +102,40 @@ it('prices gas with the tip that the fee policy pays', () => {
   }
   const { gas, wei } = gasOf(0n)
   expect(gasOf(5n).wei - wei).toBe(gas * 5n)
+})
+
+describe('the price of native coin', () => {
+  const source = {
+    ...{ contract: 'ethReferenceOracle', ageSMax: 60 },
+    ...{ priceUsdMicrosMin: 500_000_000n, priceUsdMicrosMax: 10_000_000_000n },
+  }
+  const rules = policy({ gas: { ...policy().gas, nativePriceUsdMicros: source } })
+  const counted = (changes: Partial<typeof NATIVE> | null) => {
+    const references = { ethReferenceOracle: changes === null ? null : { ...NATIVE, ...changes } }
+    return proposed(observation({ references }), rules)[0]?.reason.nativeUsdMicros
+  }
+
+  it('is read, within what the policy believes', () => {
+    expect(counted({})).toBe('3000000000')
+    expect(counted({ priceWad: 500n * WAD, sourceAsOfS: 941 })).toBe('500000000')
+    expect(counted({ priceWad: 10_000n * WAD })).toBe('10000000000')
+  })
+
+  it('is the dearest that the policy believes where it cannot be read, or not be believed', () => {
+    const unbelieved = [
+      null,
+      { sourceAsOfS: 940 },
+      { state: 2 },
+      { priceWad: 500n * WAD - 1n },
+      { priceWad: 10_001n * WAD },
+    ]
+    for (const each of unbelieved) expect(counted(each)).toBe('10000000000')
+  })
+
+  it('is what the policy says where that is an amount', () => {
+    const gas = { ...rules.gas, nativePriceUsdMicros: 2_000_000_000n }
+    expect(proposed(observation(), policy({ gas }))[0]?.reason.nativeUsdMicros).toBe('2000000000')
+  })
 })
 
 describe('a position is passed over', () => {

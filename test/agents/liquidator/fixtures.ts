@@ -28,6 +28,9 @@ export const policy = (changes: Partial<LiquidatorPolicy> = {}): LiquidatorPolic
   ...changes,
 })
 
+/** One native coin is worth $3,000. */
+export const NATIVE = { priceWad: 3_000n * 10n ** 18n, sourceAsOfS: 1_000, state: 1 }
+
 /** 1 sBTC is 50,000 sUSD; every flag allows. */
 export const market = (changes: Partial<MarketSeen> = {}): MarketSeen => ({
   id: MARKET,
@@ -94,7 +97,7 @@ export const observation = (
   markets: [market()],
   facilities: [facility()],
   claims: [],
-  references: {},
+  references: { ethReferenceOracle: NATIVE },
   deployment: {
     ...{ assets: [], vaults: [], funds: [], contracts: [] },
     markets: [{ address: MARKET, loanAsset: LOAN, collateralAsset: BTC, oracle: ORACLE }],

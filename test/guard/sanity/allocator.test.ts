@@ -89,7 +89,7 @@ function judge({
   const judged = sanity.judge({ subject, proposal: { kind } as Proposal, calls: [], ...reads })
   reads.before.fill(reads.before.calls.map(answer({ ...BEFORE, ...before })))
   reads.after.fill(reads.after.calls.map(answer({ ...AFTER, ...after })))
-  const shown = { gasWei: 0n, changeOf: () => 0n }
+  const shown = { timestampS: NOW_S, gasWei: 0n, changeOf: () => 0n }
   return (judged.checkState(NOW_S) ?? judged.checkOutcome(shown))?.check ?? 'cleared'
 }
 const at = (view: string, market: Address) => `${view} ${market}`

@@ -206,7 +206,8 @@ function judged(type: WorkflowType, given: Given): string | null {
   reads.fill(reads.calls.map((call) => encode(call, before)))
   then.fill(then.calls.map((call) => encode(call, { ...before, ...after })))
   return (
-    (judged.checkState(timestampS) ?? judged.checkOutcome({ gasWei: 1n, changeOf: () => 0n }))?.check ?? null
+    (judged.checkState(timestampS) ?? judged.checkOutcome({ timestampS, gasWei: 1n, changeOf: () => 0n }))
+      ?.check ?? null
   )
 }
 

@@ -83,7 +83,7 @@ export function createBidderScene(opening: readonly Deed[], lie: (shown: RfqBidd
     if (!then.carryOut(SELF, proposal)) return 'simulation_reverted'
     after.fill(after.calls.map(chainOf(then)))
     const changeOf = (token: string) => balanceOf(then, token) - balanceOf(world, token)
-    return checkOf(judgement.checkOutcome({ gasWei: 1n, changeOf }))
+    return checkOf(judgement.checkOutcome({ timestampS: world.nowS(), gasWei: 1n, changeOf }))
   }
   const look = (): readonly (string | null)[] => {
     const read = { priceWad: PRICE, sourceAsOfS: world.nowS(), state: 1 }

@@ -41,6 +41,8 @@ import {
 const WAD = 10n ** 18n
 const PRICE = 60_000n * WAD
 const NOW_S = NOW_MS / 1_000
+/** Of an oracle that only some deployments pin. */
+const ORACLE_CODE = `0x${'ec'.repeat(32)}` as const
 
 /** What a scripted chain says; each view's answer can be replaced, and null is no answer. */
 const HONEST: Readonly<Record<string, unknown>> = {
@@ -85,12 +87,13 @@ function scripted({ says = {}, before, after, logs = [], status = 'success', cha
       const kind = { balanceOf: 'balances', allowance: 'allowances' } as const
       const byToken =
         item.name === 'balanceOf' || item.name === 'allowance' ? tokens[kind[item.name]] : undefined
-      const said: unknown = {
+      const found: unknown = {
         ...HONEST,
         balanceOf: byToken?.[call.to] ?? 0n,
         allowance: byToken?.[call.to] ?? 0n,
         ...says,
       }[item.name]
+      const said: unknown = typeof found === 'function' ? found(call) : found
       const values: readonly unknown[] = Array.isArray(said) ? said : [said]
       return said === null ? null : encodeAbiParameters(item.outputs, values)
     }
@@ -114,6 +117,7 @@ function scripted({ says = {}, before, after, logs = [], status = 'success', cha
   const pinned = [...deployment.assets, ...deployment.markets, ...deployment.vaults]
   const codeHash = (address: Address) => {
     const oracle = deployment.markets.find((market) => market.oracle === address)?.oracleCodeHash
+    if (address === STRANGER) return ORACLE_CODE
     return oracle ?? pinned.find((pin) => pin.address === address)?.codeHash ?? null
   }
   return { chainId, simulate }
@@ -254,10 +258,38 @@ describe('a liquidation on a scripted chain', () => {
     // It insists on 0.017 sBTC, worth 1,020 sUSD; 200,000 gas at 1 gwei cost $0.60 of the $20 that are left.
     const floor = (profitMin: string): FinalOptions => ({
       ...liquidating,
-      ruleset: { ...ruleset, sanity: judgedWith({ profitMin }) },
+      ruleset: { ...ruleset, sanity: judgedWith({ profitMin, nativePrice: '3,000 USD' }) },
     })
     expect(await reasonOf({}, floor('19.4 USD'))).toBe('cleared')
     expect(await reasonOf({}, floor('19.400001 USD'))).toBe('profit_below_floor')
+  })
+
+  it('reads what native coin is worth, and takes the dearest that it believes where that cannot be', async () => {
+    // 200,000 gas at 1 gwei: of the $20 that are left $0.60 at $3,000, and $2 at the $10,000 of the policy.
+    const by = (
+      profitMin: string,
+      contracts = [{ name: 'ethReferenceOracle', address: STRANGER, codeHash: ORACLE_CODE }],
+    ) => ({
+      ...liquidating,
+      ruleset: { ...ruleset, deployment: { ...deployment, contracts }, sanity: judgedWith({ profitMin }) },
+    })
+    const says = (dollars: bigint, ageS = 0, state = 1) => ({
+      says: {
+        read: ({ to }: Call) =>
+          to === STRANGER
+            ? [dollars * WAD, BigInt(NOW_S - ageS), 0n, state]
+            : [PRICE, BigInt(NOW_S), BigInt(NOW_S), 1],
+      },
+    })
+    expect(await reasonOf(says(3_000n), by('19.4 USD'))).toBe('cleared')
+    expect(await reasonOf(says(3_000n), by('19.400001 USD'))).toBe('profit_below_floor')
+    expect(await reasonOf(says(3_000n, 3_600), by('19.4 USD'))).toBe('cleared')
+    const unbelieved = [says(3_000n, 3_601), says(3_000n, -1), says(3_000n, 0, 2), says(499n), says(10_001n)]
+    for (const script of unbelieved) {
+      expect(await reasonOf(script, by('18 USD'))).toBe('cleared')
+      expect(await reasonOf(script, by('18.000001 USD'))).toBe('profit_below_floor')
+    }
+    expect(await reasonOf(says(3_000n), by('18.000001 USD', []))).toBe('profit_below_floor')
   })
 
   it('counts what is held and in claims of every market by the chain, to the base unit of the inventory', async () => {

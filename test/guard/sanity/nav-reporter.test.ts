@@ -142,7 +142,10 @@ function judged({
   fill(afterwards, { 'latest(bytes32)': after })
   const refusal = judgement.checkState(timestampS)
   said = refusal?.message
-  return [refusal?.check ?? null, judgement.checkOutcome({ gasWei: 0n, changeOf: () => 0n })?.check ?? null]
+  return [
+    refusal?.check ?? null,
+    judgement.checkOutcome({ timestampS, gasWei: 0n, changeOf: () => 0n })?.check ?? null,
+  ]
 }
 const position = (given: Given) => judged(given)[0]
 

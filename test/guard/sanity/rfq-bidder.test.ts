@@ -215,7 +215,7 @@ function judgementOf(name: string, given: Given = {}) {
   const changeOf = (token: Address) => (token === LOAN ? quote : token === COLLATERAL ? asset : 0n)
   return {
     checkState: () => judged.checkState(timestampS),
-    checkOutcome: () => judged.checkOutcome({ gasWei: 1n, changeOf }),
+    checkOutcome: () => judged.checkOutcome({ timestampS, gasWei: 1n, changeOf }),
     holdings: () => judged.holdings?.() ?? [],
   }
 }
