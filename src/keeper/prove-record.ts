@@ -3,7 +3,8 @@ import type { Approval } from '../guard/approval.ts'
 import { checkRecord } from '../guard/check-record.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
-import { isPublic } from '../pipeline/transactions/replace.ts'
+import { wasSigned } from '../pipeline/transactions/transaction.ts'
+import type { Slot } from '../workflow/slot.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { refusalOfApproval } from './asking.ts'
 
@@ -28,5 +29,10 @@ export const createRecordProof =
       .filter(({ purpose }) => purpose === 'payload')
     if (payloads.some(({ maxFeePerGasWei }) => maxFeePerGasWei > fees.maxFeePerGasWei))
       return refuse('record_not_cleared', 'A payload of it offers more than fees.maxFeePerGas.')
-    return workflow.slots.some(isPublic) ? null : refusalOfApproval(workflow, { ruleset, approval })
+    return workflow.slots.some(isProvenPublic) ? null : refusalOfApproval(workflow, { ruleset, approval })
   }
+
+/** Whether a node may have a payload of a slot: its key must have signed that, for a record can call anything sent. */
+const isProvenPublic = (slot: Slot): boolean =>
+  slot.kind === 'intent' &&
+  slot.attempts.some((each) => each.state === 'sent' && each.purpose === 'payload' && wasSigned(slot, each))
