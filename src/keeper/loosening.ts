@@ -155,7 +155,7 @@ const identity = z.strictObject({
   name: z.string().max(40).optional(),
   signature: z.string().max(200).optional(),
 })
-/** More people than any policy names. */
+/** More people than any policy names: the file is added to with each change. */
 const LINES_MAX = 100
 
 /** Read who approved a loosening of a policy; a line that is none is left out, and proves nothing. */
@@ -168,7 +168,7 @@ function readApprovals(policy: string): readonly Identity[] {
   }
   return text
     .split('\n')
-    .slice(0, LINES_MAX)
+    .slice(-LINES_MAX)
     .flatMap((line) => {
       try {
         return identity.safeParse(JSON.parse(line)).data ?? []

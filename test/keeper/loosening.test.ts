@@ -130,6 +130,16 @@ describe('a role that starts', () => {
     },
   )
 
+  it('reads the newest approvals of a file that many changes before have filled', async () => {
+    const { starts, approve } = role()
+    const was = policyOf('100 USD', { approvers, quorum: '1' })
+    const is = policyOf('200 USD', { approvers, quorum: '1' })
+    await starts(was)
+    for (let each = 0; each < 120; each += 1) approve('ben', ben.privatePem, `${each}`)
+    approve('anna', anna.privatePem, changeHash(was, is))
+    expect(await starts(is, changeHash(was, is))).toBe('works')
+  })
+
   it('takes what nobody can compare for looser', async () => {
     const { starts, refusal } = role()
     await starts(policyOf('100 USD'))
