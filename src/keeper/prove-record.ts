@@ -29,10 +29,26 @@ export const createRecordProof =
       .filter(({ purpose }) => purpose === 'payload')
     if (payloads.some(({ maxFeePerGasWei }) => maxFeePerGasWei > fees.maxFeePerGasWei))
       return refuse('record_not_cleared', 'A payload of it offers more than fees.maxFeePerGas.')
-    return workflow.slots.some(isProvenPublic) ? null : refusalOfApproval(workflow, { ruleset, approval })
+    if (workflow.slots.some(isForged))
+      return refuse(
+        'record_not_cleared',
+        'It calls sent what its key never signed, or a payload is behind a no-op.',
+      )
+    return workflow.slots.some(isSent) ? null : refusalOfApproval(workflow, { ruleset, approval })
   }
 
-/** Whether a node may have a payload of a slot: its key must have signed that, for a record can call anything sent. */
-const isProvenPublic = (slot: Slot): boolean =>
-  slot.kind === 'intent' &&
-  slot.attempts.some((each) => each.state === 'sent' && each.purpose === 'payload' && wasSigned(slot, each))
+/** Whether a node may have a payload that is a call. A no-op and a revocation are signed without anybody's approval. */
+const isSent = ({ kind, attempts }: Slot): boolean =>
+  kind === 'intent' && attempts.some(({ state, purpose }) => state === 'sent' && purpose === 'payload')
+
+/**
+ * Whether attempts of a slot are none that we could have made. What is public needs neither an approval nor a last look, and is
+ * raised while all is paused: that it is so, a record shows by its key's own signature.
+ */
+const isForged = (slot: Slot): boolean => {
+  const noop = slot.attempts.findIndex(({ purpose }) => purpose === 'noop')
+  return (
+    slot.attempts.some((each) => each.state === 'sent' && !wasSigned(slot, each)) ||
+    (noop >= 0 && slot.attempts.slice(noop).some(({ purpose }) => purpose === 'payload'))
+  )
+}

@@ -133,7 +133,12 @@ it('holds it to the limit of one workflow, and to approvals', () => {
 it('asks for no approval of what is public by its key’s own signature, and believes no record that it is', async () => {
   const approval = approvalOf('1 USD')
   /** Its first payload as it was signed and sent, with what else a record says of that. */
-  const sent = async (purpose: 'payload' | 'noop', changes: Partial<Attempt> = {}) => {
+  const sent = async (
+    purpose: 'payload' | 'noop',
+    changes: Partial<Attempt> = {},
+    behind: readonly Attempt[] = [attemptOf()],
+    kind: Slot['kind'] = 'intent',
+  ) => {
     const { slots, ...workflow } = recorded()
     const [first, ...others] = slots
     if (first === undefined) throw new TypeError('no slot')
@@ -141,13 +146,15 @@ it('asks for no approval of what is public by its key’s own signature, and bel
     const ordered = orderAttempt(first, purpose, fees, NOW_MS)
     const { r, s, yParity } = parseSignature(await sign({ hash: ordered.digest }))
     const { raw } = await assembleRaw(first, ordered, { r, s, yParity: yParity === 0 ? 0 : 1 })
-    const attempts = [{ ...ordered, raw, state: 'sent' as const, ...changes }, attemptOf()]
-    return judge({ ...workflow, slots: [{ ...first, attempts }, ...others] }, { approval })
+    const attempts = [{ ...ordered, raw, state: 'sent' as const, ...changes }, ...behind]
+    return judge({ ...workflow, slots: [{ ...first, kind, attempts }, ...others] }, { approval })
   }
   expect(await sent('payload')).toBe('proven')
-  expect(await sent('payload', { raw: '0x01' })).toBe('approval_missing')
-  expect(await sent('payload', { maxPriorityFeePerGasWei: 2n })).toBe('approval_missing')
   expect(await sent('payload', { state: 'signed' })).toBe('approval_missing')
+  expect(await sent('payload', { raw: '0x01' })).toBe('record_not_cleared')
+  expect(await sent('payload', { maxPriorityFeePerGasWei: 2n })).toBe('record_not_cleared')
   // What closes a nonce is signed without anybody's approval.
-  expect(await sent('noop')).toBe('approval_missing')
+  expect(await sent('noop')).toBe('record_not_cleared')
+  expect(await sent('noop', {}, [])).toBe('approval_missing')
+  expect(await sent('payload', {}, [], 'revoke')).toBe('approval_missing')
 })
