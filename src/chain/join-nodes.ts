@@ -173,8 +173,8 @@ function createReads(
         ask: (node) => Promise.all(addresses.map((address) => codeHash(node, address, hash))),
       })
     },
-    balanceWei: async (address) => {
-      const { hash } = await recent()
+    balanceWei: async (address, at) => {
+      const { hash } = at ?? (await recent())
       return ask({ method: 'eth_getBalance', block: hash, ask: (node) => balanceOn(node, address, hash) })
     },
     blockOf: (hash, senders) =>

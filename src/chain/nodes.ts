@@ -159,7 +159,8 @@ export type Nodes = {
   readonly calls: (calls: readonly Call[], at?: Head | bigint) => Promise<readonly (Hex | null)[]>
   /** keccak-256 of the code at each address at the recent agreed head; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
-  readonly balanceWei: (address: Address) => Promise<bigint>
+  /** At a block, the recent agreed head by default. */
+  readonly balanceWei: (address: Address, at?: Head) => Promise<bigint>
   /**
    * Transactions of an address counted at a block (by hash or height), or at the agreed finalized one. At `pending` nodes
    * cannot agree, as each has a pool of its own: it is the highest count but those of as many nodes as need not agree, where

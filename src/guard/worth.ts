@@ -54,7 +54,7 @@ export async function readWorth(
   }))
   const [, ...weis] = await Promise.all([
     fill(first, head, nodes),
-    ...owners.map((owner) => nodes.balanceWei(owner)),
+    ...owners.map((owner) => nodes.balanceWei(owner, head)),
   ])
   const second = createReads()
   const rest = asked.map(({ positions }) => positions(second))

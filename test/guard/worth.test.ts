@@ -39,7 +39,10 @@ const read = (changes: typeof TRUE = {}, options: Partial<WorthOptions> = {}) =>
     },
     {
       recent: async () => HEAD,
-      balanceWei: async () => 10n ** 17n,
+      balanceWei: async (_owner, at) => {
+        expect(at).toEqual(HEAD)
+        return 10n ** 17n
+      },
       calls: async (calls, at) => {
         asked.push(calls.length)
         expect(at).toEqual(HEAD)
