@@ -181,6 +181,7 @@ export type Nodes = {
   readonly calls: (calls: readonly Call[], at?: Head | bigint) => Promise<readonly (Hex | null)[]>
   /** keccak-256 of the code at each address at the recent agreed head; null where there is none. */
   readonly codeHashes: (addresses: readonly Address[]) => Promise<readonly (Hex | null)[]>
+  /** At a block, the recent agreed head by default. */
   readonly balanceWei: (address: Address, at?: Head) => Promise<bigint>
   /** What moved to and from an account, oldest first. */
   readonly transfers: (of: TransfersOf) => Promise<readonly Transfer[]>

@@ -57,7 +57,10 @@ export async function answerHeld(
 function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { hold }: Held): void {
   const { approvers, askedBy, quorum } = hold.shown
   if (approvers === null) return
-  const found = approvers.find((one) => (one.user === undefined ? one.name === name : one.user === user))
+  // As it is counted: a key speaks for its own name alone, also at the machine of one who is known by their user.
+  const found = approvers.find((one) =>
+    one.user === undefined ? one.name === name : one.user === user && (name ?? one.name) === one.name,
+  )
   if (verdict === 'approve' && hold.approvals.some(({ by }) => by === found?.name)) {
     throw usageError(
       `${found?.name} has approved it already; ${quorum} are needed, each of somebody else.`,

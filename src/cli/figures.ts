@@ -13,7 +13,7 @@ import type { GivenPlace, Place } from './place.ts'
 const NOTHING = {
   ...{ namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] },
 }
-const pinned = z.looseObject({ deployment: deployment.default(NOTHING) })
+const pinned = z.looseObject({ deployment: deployment.optional() })
 
 /**
  * Read what the run configuration of a keeper's records pins, for the names and units of tokens; nothing where only its
@@ -21,7 +21,8 @@ const pinned = z.looseObject({ deployment: deployment.default(NOTHING) })
  */
 export function deploymentAt({ config }: GivenPlace, { file, directory }: Place): Deployment {
   const named = config ?? (file === '' ? join(directory, 'run.yaml') : file)
-  return existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : NOTHING
+  const found = existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : undefined
+  return found ?? NOTHING
 }
 
 /** Write what changed of each token, one line each. Pure. */

@@ -143,13 +143,17 @@ function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): As
     })
 }
 
-/** What is in escrow counts as what it was paid in, until it comes back or is won. */
-function askEscrow(owner: Address, deployment: Deployment, { ask }: Reads): Asked {
-  const asked = deployment.contracts.flatMap(({ address: venue }) =>
-    deployment.markets.map(({ loanAsset: token, collateralAsset }) => ({
-      token,
-      read: ask(commitmentsView(venue, owner, collateralAsset, token)),
-    })),
+/**
+ * What is in escrow counts as what it was paid in, until it comes back or is won. A venue counts it by what is sold and paid,
+ * whichever market that is of: two markets may have the same pair, and one's collateral may be paid in what another lends.
+ */
+function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: Reads): Asked {
+  const sold = [...new Set(markets.map(({ collateralAsset }) => collateralAsset))]
+  const paid = [...new Set(markets.map(({ loanAsset }) => loanAsset))]
+  const asked = contracts.flatMap(({ address: venue }) =>
+    sold.flatMap((asset) =>
+      paid.map((token) => ({ token, read: ask(commitmentsView(venue, owner, asset, token)) })),
+    ),
   )
   return () => asked.map(({ token, read }) => ({ token, assets: read()?.escrowAssets ?? 0n }))
 }

@@ -35,13 +35,21 @@ const taken = z.array(
     /** Who started the keeper with its name, and who of the approvers had approved it. */
     startedBy: z.string(),
     approvedBy: z.array(z.string()),
+    /** Whether it worked by the looser policy, and left it. */
+    isOver: z.boolean().default(false),
   }),
 )
+type Taken = z.output<typeof taken>
 
-/** Name a loosening: by the hash of the change, the second time with `.2` behind it. Pure. */
-function nameOf(hash: string, before: z.output<typeof taken>): string {
-  const times = before.filter(({ change }) => change.split('.')[0] === hash).length
-  return times === 0 ? hash : `${hash}.${times + 1}`
+/**
+ * Name a loosening: by the hash of the change, the second time with `.2` behind it. One that a start wrote down and died, before
+ * it worked by it, is still the same. Pure.
+ */
+function nameOf(hash: string, before: Taken): string {
+  const same = before.filter(({ change }) => change.split('.')[0] === hash)
+  const last = before.at(-1)
+  const times = same.length + (last !== undefined && same.includes(last) && !last.isOver ? 0 : 1)
+  return times === 1 ? hash : `${hash}.${times}`
 }
 
 /**
@@ -64,40 +72,49 @@ export async function admitPolicy(
     const done = taken.parse(JSON.parse((await journal.getValue(takenKey(agent))) ?? '[]'))
     const change = nameOf(changeHash(was, said), done)
     const refusal = refusalOfLoosening(agent, was, said, change)
+    const keep = (next: Taken) => journal.setValue(takenKey(agent), JSON.stringify(next))
     if (refusal !== null) {
       if (!loosens.includes(change)) throw refusal
       const approvedBy = checkApproved(agent, was, change)
       const at = new Date(clock.nowMs()).toISOString()
       const startedBy = `${userInfo().username}@${hostname()}`
-      const entry = { change, at, startedBy, approvedBy: [...approvedBy] }
+      const entry = { change, at, startedBy, approvedBy: [...approvedBy], isOver: false }
       // First, so that nothing lets it through twice.
-      await journal.setValue(takenKey(agent), JSON.stringify([...done, entry]))
+      await keep([...done.filter((each) => each.change !== change), entry])
       log.info('a looser policy is taken up', {
         ...{ role: agent.role, change, startedBy, approvedBy: approvedBy.join(', ') },
       })
+    } else if (done.at(-1)?.isOver === false) {
+      await keep(done.map((each) => ({ ...each, isOver: true })))
     }
   }
   await journal.setValue(key, now)
   await journal.barrier()
 }
 
-/** Say why a role may not simply go on with a policy in the place of another; null where it is the same or narrower. Pure. */
+/**
+ * Say why a role may not simply go on with a policy in the place of another; null where it is the same or narrower. Pure.
+ * @param name absent where nobody knows how often it was taken up.
+ */
 export function refusalOfLoosening(
   { role, policy }: AgentConfig,
   was: Said,
   is: Said,
-  name = changeHash(was, is),
+  name?: string,
 ): RolekeeperError | null {
   const differences = comparePolicies(was, is)
   const change = changeOf(differences)
   if (change === 'same' || change === 'narrower') return null
+  const hash = name ?? changeHash(was, is)
+  const again =
+    name === undefined ? '; where it was taken up before, that start says its name of this time' : ''
   const word = change === 'wider' ? 'is wider than' : 'may be wider than'
   return new RolekeeperError(
     'policy.loosened',
     `The policy of the ${role} ${word} the one that it worked by: ${listOf(differences)}.`,
     {
-      fix: `write into ${policy} what it worked by, in a fleet what its other instances have; or, to let more through, stop, and start once with: rolekeeper run --config FILE --loosen ${name}`,
-      facts: { role, change, hash: name },
+      fix: `write into ${policy} what it worked by, in a fleet what its other instances have; or, to let more through, stop, and start once with: rolekeeper run --config FILE --loosen ${hash}${again}`,
+      facts: { role, change, hash },
     },
   )
 }
@@ -138,7 +155,7 @@ const identity = z.strictObject({
   name: z.string().max(40).optional(),
   signature: z.string().max(200).optional(),
 })
-/** More people than any policy names. */
+/** More people than any policy names: the file is added to with each change. */
 const LINES_MAX = 100
 
 /** Read who approved a loosening of a policy; a line that is none is left out, and proves nothing. */
@@ -151,7 +168,7 @@ function readApprovals(policy: string): readonly Identity[] {
   }
   return text
     .split('\n')
-    .slice(0, LINES_MAX)
+    .slice(-LINES_MAX)
     .flatMap((line) => {
       try {
         return identity.safeParse(JSON.parse(line)).data ?? []

@@ -16,8 +16,11 @@ import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { namedBy } from './prove-views.ts'
 
-/** The code of pinned contracts, by address; a proxy's is that of what it runs too. Empty where no node was asked. */
-export type Codes = ReadonlyMap<Address, Hex>
+/**
+ * The code of pinned contracts, by address; a proxy's is that of what it runs too. Null where no node shows what is pinned; empty
+ * where none was asked.
+ */
+export type Codes = ReadonlyMap<Address, Hex | null>
 
 /** What of a run configuration says where code is read: here its secrets have to be there. */
 const connected = (env: Environment) =>
@@ -32,7 +35,7 @@ const connected = (env: Environment) =>
 const NODE_TIMEOUT_MS = 2_000
 const SHIPPED = fileURLToPath(new URL('../../policies/', import.meta.url))
 
-/** Read the code that a run configuration pins; nothing where its nodes are not known here, or none of them answers. */
+/** Read the code that a run configuration pins; nothing where its nodes are not known here. */
 export async function readCodes(config: string, env: Environment): Promise<Codes> {
   const { data } = connected(env).safeParse(loadYaml(config).value)
   if (data === undefined) return new Map()
@@ -47,11 +50,11 @@ export async function readCodes(config: string, env: Environment): Promise<Codes
       timeoutMs: NODE_TIMEOUT_MS,
     },
   )
-  const whole = pins.flatMap(({ address, proxy }) => {
+  const whole = pins.map(({ address, proxy }) => {
     const parts = [address, ...(proxy === undefined ? [] : [proxy.implementation])].map((each) =>
       codes.get(each),
     )
-    return parts.includes(undefined) ? [] : [[address, parts.join('') as Hex] as const]
+    return [address, parts.includes(undefined) ? null : (parts.join('') as Hex)] as const
   })
   return new Map(whole)
 }

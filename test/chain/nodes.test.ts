@@ -166,6 +166,9 @@ describe('reading', () => {
     ahead.answers.eth_getBalance = () => '0x7'
     behind.answers.eth_getBalance = () => '0x1'
     expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
+    const other = { ...(await nodes.head()), hash: `0x${'ab'.repeat(32)}` as const }
+    ahead.answers.eth_getBalance = (params) => (JSON.stringify(params).includes(other.hash) ? '0x9' : '0x7')
+    expect(await nodes.balanceWei(ADDRESS, other)).toBe(9n)
   })
 
   it('asks the next node when one fails', async () => {

@@ -11,7 +11,7 @@ const pinned = {
 const oracle = deployment.markets[0]?.oracle ?? LOAN
 const HEAD = { number: 9n, hash: '0x09', parentHash: '0x08', timestampS: 1, baseFeePerGasWei: 1n } as const
 
-/** 1,000 sUSD, 0.5 sBTC at 60,000, 200 sUSD in a vault, 0.1 sBTC in a claim, 40 sUSD in escrow for either market. */
+/** 1,000 sUSD, 0.5 sBTC at 60,000, 200 sUSD in a vault, 0.1 sBTC in a claim, 40 sUSD in escrow: both markets have one pair. */
 const TRUE: Readonly<Record<string, readonly bigint[] | null>> = {
   [`${LOAN} balanceOf(address)`]: [1_000_000_000n],
   [`${COLLATERAL} balanceOf(address)`]: [50_000_000n],
@@ -23,7 +23,7 @@ const TRUE: Readonly<Record<string, readonly bigint[] | null>> = {
   [`${MARKET} openClaims(address)`]: [32n, 1n, 3n],
   [`${MARKET} claim(uint256)`]: [1n, 1n, 1n, 1n, 10_000_000n, 0n, 0n],
   [`${OTHER_MARKET} openClaims(address)`]: null,
-  [`${DESK} commitments(address,address,address)`]: [20_000_000n, 9n],
+  [`${DESK} commitments(address,address,address)`]: [40_000_000n, 9n],
 }
 
 /** How many reads went to the nodes together, each time. */
@@ -39,7 +39,10 @@ const read = (changes: typeof TRUE = {}, options: Partial<WorthOptions> = {}) =>
     },
     {
       recent: async () => HEAD,
-      balanceWei: async () => 10n ** 17n,
+      balanceWei: async (_owner, at) => {
+        expect(at).toEqual(HEAD)
+        return 10n ** 17n
+      },
       calls: async (calls, at) => {
         asked.push(calls.length)
         expect(at).toEqual(HEAD)
@@ -69,6 +72,30 @@ it('counts native coin, tokens, shares, claims and escrow, all at one block', as
   expect(await worth({ ...none, [`${DESK} commitments(address,address,address)`]: null })).toBe(
     15_800_000_000n,
   )
+})
+
+it('counts escrow of what one market has for what another lends', async () => {
+  const [first, other] = pinned.markets
+  if (first === undefined || other === undefined) throw new TypeError('there are two markets')
+  const { codeHash } = other
+  const deployment = {
+    ...pinned,
+    assets: [
+      ...pinned.assets,
+      { address: DESK, codeHash, symbol: 'sEUR', decimals: 6 },
+      { address: VAULT, codeHash, symbol: 'sETH', decimals: 18 },
+    ],
+    markets: [first, { ...other, loanAsset: DESK, collateralAsset: VAULT }],
+  }
+  const pricesUsdMicros = { sUSD: 1_000_000n, sEUR: 1_000_000n }
+  const worthBy = async (escrow: readonly bigint[] | null) => {
+    const none = { [`${VAULT} asset()`]: null, [`${MARKET} openClaims(address)`]: null }
+    const balances = { [`${DESK} balanceOf(address)`]: [0n], [`${VAULT} balanceOf(address)`]: [0n] }
+    const said = { ...none, ...balances, [`${DESK} commitments(address,address,address)`]: escrow }
+    return (await read(said, { deployment, pricesUsdMicros })).usdMicros
+  }
+  // One for sBTC and one for sETH, in sUSD and in sEUR.
+  expect((await worthBy([1_000_000n, 0n])) - (await worthBy(null))).toBe(4_000_000n)
 })
 
 it('adds up what several keys own, and says as of which block', async () => {

@@ -7,7 +7,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import { createPersonKey, looseningText, signText } from '../../src/guard/person.ts'
 import { changeHash } from '../../src/guard/policy/compare.ts'
 import type { Said } from '../../src/guard/policy/difference.ts'
-import { admitPolicy, approvalsFileOf } from '../../src/keeper/loosening.ts'
+import { admitPolicy, approvalsFileOf, refusalOfLoosening } from '../../src/keeper/loosening.ts'
 import { SIGNER } from '../support/workflows.ts'
 
 const anna = createPersonKey()
@@ -22,17 +22,30 @@ const policyOf = (moved: string, approval: Said = {}): Said => ({
 function role(environment: 'production' | 'sandbox' = 'production', mode: AgentConfig['mode'] = 'live') {
   const policy = join(mkdtempSync(join(tmpdir(), 'rolekeeper-loosening-')), 'liquidator.yaml')
   const values = new Map<string, string | null>()
+  const dies = { at: '' }
   const agent: AgentConfig = {
     ...{ role: 'liquidator', mode, policy },
     signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
   }
   const journal = {
     getValue: async (key: string) => values.get(key) ?? null,
-    setValue: async (key: string, value: string | null) => void values.set(key, value),
+    setValue: async (key: string, value: string | null) => {
+      if (dies.at === key) throw new TypeError(`died before ${key}`)
+      values.set(key, value)
+    },
     barrier: async () => {},
   }
   const deps = { journal, config: { environment }, clock: { nowMs: () => 1_000 }, log: { info: () => {} } }
   return {
+    /** Do something with a process that dies before it writes a value. */
+    dying: async (before: 'policy' | 'loosened', work: () => Promise<unknown>) => {
+      dies.at = `${before}:liquidator:${SIGNER}`
+      const done = await work()
+      dies.at = ''
+      return done
+    },
+    /** What a keeper that runs says of its file. */
+    refusalOfFile: (was: Said, is: Said) => refusalOfLoosening(agent, was, is),
     taken: () => JSON.parse(values.get(`loosened:liquidator:${SIGNER}`) ?? '[]'),
     approve: (name: string, privatePem: string, hash: string) =>
       writeFileSync(
@@ -77,9 +90,11 @@ describe('a role that starts', () => {
   })
 
   it('is let by a name that stays in a service file through once, and says the name of the next time', async () => {
-    const { starts, refusal, taken } = role()
+    const { starts, refusal, refusalOfFile, taken } = role()
     const [was, is] = [policyOf('100 USD'), policyOf('200 USD')]
     const change = changeHash(was, is)
+    const again = 'where it was taken up before, that start says its name of this time'
+    expect(refusalOfFile(was, is)?.fix).toMatch(new RegExp(`--loosen ${change}; ${again}$`))
     await starts(was)
     expect(await starts(is, change)).toBe('works')
     // It goes on by it, restart by restart.
@@ -92,9 +107,37 @@ describe('a role that starts', () => {
     expect(await starts(is, change, `${change}.2`)).toBe('policy.loosened')
     const [by, at] = [`${userInfo().username}@${hostname()}`, '1970-01-01T00:00:01.000Z']
     expect(taken()).toEqual([
-      { change, at, startedBy: by, approvedBy: [] },
-      { change: `${change}.2`, at, startedBy: by, approvedBy: [] },
+      { change, at, startedBy: by, approvedBy: [], isOver: true },
+      { change: `${change}.2`, at, startedBy: by, approvedBy: [], isOver: true },
     ])
+  })
+
+  it.each(['loosened', 'policy'] as const)(
+    'is let through by the same name after a start that died before it wrote %s, and once all the same',
+    async (where) => {
+      const { starts, dying, taken } = role()
+      const [was, is] = [policyOf('100 USD'), policyOf('200 USD')]
+      const change = changeHash(was, is)
+      await starts(was)
+      expect(await dying(where, () => starts(is, change))).toMatch(/died/)
+      expect(await dying(where, () => starts(is, change))).toMatch(/died/)
+      expect(await starts(is, change)).toBe('works')
+      expect(taken()).toHaveLength(1)
+      // Also where the start that leaves it dies at either write.
+      expect(await dying(where, () => starts(was))).toMatch(/died/)
+      await starts(was)
+      expect(await starts(is, change)).toBe('policy.loosened')
+    },
+  )
+
+  it('reads the newest approvals of a file that many changes before have filled', async () => {
+    const { starts, approve } = role()
+    const was = policyOf('100 USD', { approvers, quorum: '1' })
+    const is = policyOf('200 USD', { approvers, quorum: '1' })
+    await starts(was)
+    for (let each = 0; each < 120; each += 1) approve('ben', ben.privatePem, `${each}`)
+    approve('anna', anna.privatePem, changeHash(was, is))
+    expect(await starts(is, changeHash(was, is))).toBe('works')
   })
 
   it('takes what nobody can compare for looser', async () => {

@@ -1,7 +1,10 @@
+import { type Address, parseSignature } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { expect, it } from 'vitest'
 import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
 import { createRecordProof } from '../../src/keeper/prove-record.ts'
-import type { Slot } from '../../src/workflow/slot.ts'
+import { assembleRaw, orderAttempt } from '../../src/pipeline/transactions/transaction.ts'
+import type { Attempt, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import {
   approve,
@@ -17,14 +20,16 @@ import {
   NOW_MS,
   REPAY,
   ruleset,
-  SELF,
   STRANGER,
 } from '../guard/fixtures.ts'
 import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 
+const { address, sign } = privateKeyToAccount(`0x${'51'.repeat(32)}`)
+const OURS = address.toLowerCase() as Address
+const oursArgs = { ...liquidationArgs, recipient: OURS }
 const calls = [
   { to: LOAN, data: approve(MARKET, REPAY) },
-  { to: MARKET, data: liquidate(liquidationArgs) },
+  { to: MARKET, data: liquidate(oursArgs) },
 ]
 const approvalOf = (aboveUsd: string | undefined) =>
   compileApproval(
@@ -49,13 +54,14 @@ function recorded(changes: (slot: Slot) => Partial<Slot> = () => ({}), of: Parti
   if (clearance === undefined) throw new TypeError('no clearance')
   const slots = calls.map((call, index) => {
     const slot = slotOf({
-      ...{ index, nonce: index, signer: SELF, chainId: CHAIN_ID },
+      ...{ index, nonce: index, signer: OURS, chainId: CHAIN_ID },
       payload: { ...call, valueWei: 0n, gasLimit: 100_000n },
     })
     return { ...slot, ...changes(slot) }
   })
   return workflowOf('in_flight', {
-    ...{ signer: SELF, chainId: CHAIN_ID, proposal: liquidation, slots },
+    ...{ signer: OURS, chainId: CHAIN_ID, slots },
+    proposal: { ...liquidation, input: { ...liquidation.input, recipientAddress: OURS } },
     prepared: freeze({
       ...liquidationAnswer(),
       transactions: calls.map(({ to, data }, index) => intent(index, to, data)),
@@ -86,7 +92,7 @@ it('proves gas up to what the rule allows, and asks of a revocation no call', ()
 })
 
 it.each([
-  ['pays somebody else', last({ data: liquidate({ ...liquidationArgs, recipient: STRANGER }) })],
+  ['pays somebody else', last({ data: liquidate({ ...oursArgs, recipient: STRANGER }) })],
   ['calls another contract', last({ to: STRANGER })],
   ['sends native coin', last({ valueWei: 1n })],
   ['may burn more gas', last({ gasLimit: 10n ** 9n })],
@@ -105,7 +111,7 @@ it('gives a key nothing of a record that has a payload more', () => {
 })
 
 it('judges the answer that a record keeps by our own rules', () => {
-  const data = liquidate({ ...liquidationArgs, recipient: STRANGER })
+  const data = liquidate({ ...oursArgs, recipient: STRANGER })
   const forged = freeze({
     ...liquidationAnswer(),
     transactions: [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, data)],
@@ -115,13 +121,40 @@ it('judges the answer that a record keeps by our own rules', () => {
   expect(judge(recorded(undefined, { clearance: undefined as never }))).toBe('record_not_cleared')
 })
 
-it('holds it to the limit of one workflow, and to approvals until something of it is public', () => {
+it('holds it to the limit of one workflow, and to approvals', () => {
   const { perWorkflow, ...others } = ruleset.limits
   const usdMicrosMax = liquidation.exposure.usdMicros - 1n
   const small = { ...ruleset, limits: { ...others, perWorkflow: { ...perWorkflow, usdMicrosMax } } }
   expect(judge(recorded(), { ruleset: small })).toBe('limit_workflow_usd')
   const approval = approvalOf('1 USD')
   expect(judge(recorded(), { approval })).toBe('approval_missing')
-  const sent = recorded(() => ({ attempts: [attemptOf({ state: 'sent', raw: '0x01' })] }))
-  expect(judge(sent, { approval })).toBe('proven')
+})
+
+it('asks for no approval of what is public by its key’s own signature, and believes no record that it is', async () => {
+  const approval = approvalOf('1 USD')
+  /** Its first payload as it was signed and sent, with what else a record says of that. */
+  const sent = async (
+    purpose: 'payload' | 'noop',
+    changes: Partial<Attempt> = {},
+    behind: readonly Attempt[] = [attemptOf()],
+    kind: Slot['kind'] = 'intent',
+  ) => {
+    const { slots, ...workflow } = recorded()
+    const [first, ...others] = slots
+    if (first === undefined) throw new TypeError('no slot')
+    const fees = { maxFeePerGasWei: CAP_WEI, maxPriorityFeePerGasWei: 1n }
+    const ordered = orderAttempt(first, purpose, fees, NOW_MS)
+    const { r, s, yParity } = parseSignature(await sign({ hash: ordered.digest }))
+    const { raw } = await assembleRaw(first, ordered, { r, s, yParity: yParity === 0 ? 0 : 1 })
+    const attempts = [{ ...ordered, raw, state: 'sent' as const, ...changes }, ...behind]
+    return judge({ ...workflow, slots: [{ ...first, kind, attempts }, ...others] }, { approval })
+  }
+  expect(await sent('payload')).toBe('proven')
+  expect(await sent('payload', { state: 'signed' })).toBe('approval_missing')
+  expect(await sent('payload', { raw: '0x01' })).toBe('record_not_cleared')
+  expect(await sent('payload', { maxPriorityFeePerGasWei: 2n })).toBe('record_not_cleared')
+  // What closes a nonce is signed without anybody's approval.
+  expect(await sent('noop')).toBe('record_not_cleared')
+  expect(await sent('noop', {}, [])).toBe('approval_missing')
+  expect(await sent('payload', {}, [], 'revoke')).toBe('approval_missing')
 })

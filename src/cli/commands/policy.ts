@@ -120,8 +120,15 @@ async function check(file: string, config: string, io: Io): Promise<number> {
   io.out(
     `${printable(file)}: a policy of the ${role}, which loads; its rules are ${hash.slice(0, 12)}${among}.\n`,
   )
-  if (codes.size === 0)
-    io.out('No node was asked: functions are compared with the shipped policies, by name alone.\n')
+  const unread = [...codes].flatMap(([address, code]) => (code === null ? [address] : []))
+  if (unread.length === codes.size)
+    io.out(
+      'No node was asked, or none shows what is pinned: functions are compared with the shipped policies, by name alone.\n',
+    )
+  else if (unread.length > 0)
+    io.out(
+      `No node shows what is pinned at ${unread.join(', ')}: functions that may be there are compared by name alone.\n`,
+    )
   return lints.length === 0 ? 0 : 1
 }
 

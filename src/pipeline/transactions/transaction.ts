@@ -51,11 +51,28 @@ export function orderAttempt(
  * of this payload, and what takes an approval back does nothing else. Throws BrokenInvariant when a record was changed.
  */
 export function proveOrdered(slot: Slot, attempt: Attempt): void {
-  const { unsigned, digest, purpose } = attempt
-  const isOf = keccak256(unsigned) === digest && serializeTransaction(transaction(slot, attempt)) === unsigned
-  invariant(isOf, `slot ${slot.nonce}: what is to be signed is not what was ordered`)
-  const isAllowed = slot.kind === 'intent' || purpose === 'noop' || isRevocation(slot.payload)
+  invariant(isOf(slot, attempt), `slot ${slot.nonce}: what is to be signed is not what was ordered`)
+  const isAllowed = slot.kind === 'intent' || attempt.purpose === 'noop' || isRevocation(slot.payload)
   invariant(isAllowed, `slot ${slot.nonce}: its revocation is none`)
+}
+
+/** Whether an attempt's digest is of its bytes, and these are of its slot's payload. Pure. */
+const isOf = (slot: Slot, attempt: Attempt): boolean =>
+  keccak256(attempt.unsigned) === attempt.digest &&
+  serializeTransaction(transaction(slot, attempt)) === attempt.unsigned
+
+/** Whether the slot's key has signed an attempt, by its raw bytes: that it was sent can be written of anything. Pure. */
+export function wasSigned(slot: Slot, attempt: Attempt): boolean {
+  const { raw, digest } = attempt
+  if (raw === undefined || !isOf(slot, attempt)) return false
+  try {
+    const { r, s, yParity } = parseTransaction(raw)
+    if (!r || !s || yParity === undefined) return false
+    return isSignedBy(hexToBytes(digest), BigInt(r), BigInt(s), yParity, slot.signer)
+  } catch {
+    // No transaction at all.
+    return false
+  }
 }
 
 /** Sum the gas that payloads are expected to use, and may use. Pure. */

@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { approve } from '../../../src/cli/commands/approve.ts'
@@ -54,6 +54,12 @@ const people = { askedBy: 'ben', quorum: 2, approvers: [{ name: 'anna' }, { name
 const ofTwo = { ...asked, shown: { ...asked.shown, ...people } }
 const hashOfTwo = approvalHash(open, ofTwo)
 
+/** One of them is known as the user of this machine, and has approved. */
+const user = `${userInfo().username}@${hostname()}`
+const desk = { askedBy: 'ben', quorum: 2, approvers: [{ name: 'desk', user }, { name: 'dora' }] }
+const ofDesk = { ...asked, shown: { ...asked.shown, ...desk } }
+const hashOfDesk = approvalHash(open, ofDesk)
+
 beforeAll(async () => {
   const journal = openSqliteJournal(directory)
   await journal.open(held)
@@ -66,6 +72,15 @@ beforeAll(async () => {
       ...ofTwo,
       hash: hashOfTwo,
       approvals: [{ by: 'carla', identity: { user: 'carla@ops' }, atMs: 1_000 }],
+    },
+  })
+  await journal.open({
+    ...{ ...held, id: 'f6'.repeat(16), opportunity: 'desk' },
+    hold: {
+      ...held.hold,
+      ...ofDesk,
+      hash: hashOfDesk,
+      approvals: [{ by: 'desk', identity: { user }, atMs: 1_000 }],
     },
   })
   const order = {
@@ -171,5 +186,20 @@ describe('an approval', () => {
     })
     // A key is never written over another.
     await expect(make('anna')).rejects.toThrow('is there already')
+  })
+  it('by one’s own key is taken at the machine of another one who has approved, and the other’s is not again', async () => {
+    const dora = await make('dora')
+    const desks = ['f6'.repeat(16), '--hash', hashOfDesk]
+    await expect(run(...desks)).rejects.toThrow('desk has approved it already')
+    const stranger = await make('eve')
+    await expect(run(...desks, '--key', stranger.file)).rejects.toThrow('eve is none of those who may')
+    await run(...desks, '--key', dora.file)
+    const approvers = { desk: { user }, dora: { key: dora.publicKey } }
+    const workflow = { ...open, id: 'f6'.repeat(16), hold: { ...held.hold, hash: hashOfDesk } }
+    expect(
+      countAnswers(workflow, readAnswers(directory, workflow.id), { approvers, quorum: 2 }),
+    ).toMatchObject({
+      approved: [{ by: 'dora' }],
+    })
   })
 })

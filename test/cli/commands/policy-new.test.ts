@@ -91,7 +91,7 @@ it('overwrites nothing, and writes nothing that nobody answered for', async () =
 it('finds a function that no contract has by the code, and without a node by its name', async () => {
   const text = readFileSync(fileOf('liquidator.yaml'), 'utf8')
   const alone = fileOf('alone.yaml')
-  const { chain, ...rest } = loadYaml(config).value as { chain: { nodes: object } }
+  const { chain, ...rest } = loadYaml(config).value as { chain: { nodes: object }; deployment: object }
   const nodes = { ...chain.nodes, read: ['http://127.0.0.1:1'] }
   writeFileSync(alone, JSON.stringify({ ...rest, chain: { ...chain, nodes } }))
   const checked = async (was: string, is: string, run = config) => {
@@ -119,10 +119,20 @@ it('finds a function that no contract has by the code, and without a node by its
   expect(known).toMatchObject({ code: 1, err: '' })
   expect(known.out).toMatch(/slip\.yaml:\d+:\d+: no contract of the deployment has liquidat\(/)
   expect(known.out).toContain(`Fix: if it is a slip, write ${liquidate}`)
-  expect(known.out).not.toContain('No node was asked')
   const unknown = await checked(slip[0], slip[1], alone)
   expect(unknown.out).toMatch(named)
   expect(unknown.out).toContain('No node was asked')
+  // Nor is anything known by the code of what is pinned otherwise than it is.
+  const { assets, ...pinned } = rest.deployment as { assets: { address: string }[] }
+  const [asset, ...others] = assets
+  const codeHash = `0x${'00'.repeat(32)}`
+  const wrong = fileOf('wrong.yaml')
+  const deployment = { ...pinned, assets: [{ ...asset, codeHash }, ...others] }
+  writeFileSync(wrong, JSON.stringify({ ...rest, chain, deployment }))
+  const partly = await checked(slip[0], slip[1], wrong)
+  expect(partly.out).toContain(`No node shows what is pinned at ${asset?.address.toLowerCase()}: functions`)
+  expect(partly.out).toMatch(named)
+  expect(known.out).not.toContain('No node')
   // Of a type nobody knows without the code.
   const other = [
     'uint256 repayAssets, uint256 minCollateralOut',
