@@ -2,7 +2,7 @@ import { native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
-import { percent, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import { BID, heapsOf, hold, type Purse } from './exposure.ts'
 import { isApart, lotOf, type OpenLot } from './lot.ts'
 import type { Bidding } from './policy.ts'
@@ -24,7 +24,12 @@ export type Candidate = {
  * Value a lot for a fund; null where the lot's quote asset is not the fund's. Pure. A fund's own appraisal must agree
  * with our arithmetic: that proves units and decimals.
  */
-export function candidateOf(lot: OpenLot, { fund }: Purse, policy: Bidding): Candidate | Stop | null {
+export function candidateOf(
+  lot: OpenLot,
+  { fund }: Purse,
+  { experience }: Moment,
+  policy: Bidding,
+): Candidate | Stop | null {
   const { row, quote } = fund
   if (lot.row.quoteAssetAddress !== quote.address) return null
   const at = lot.funds.find(({ fundAddress }) => fundAddress === row.address)
@@ -38,7 +43,7 @@ export function candidateOf(lot: OpenLot, { fund }: Purse, policy: Bidding): Can
     const message = `By our arithmetic the position is worth ${ours}; the fund appraises it at ${theirs}.`
     return { check: 'value_disputed', message }
   }
-  const value = valuate(lot.worthAssets, lot.rivals, lot.lane, quote, policy)
+  const value = valuate(lot.worthAssets, { ...lot, experience }, lot.lane, quote, policy)
   const leastAssets = highest(lot.reserveAssets, lot.bestAssets + 1n)
   const raise = (lot.worthAssets * BigInt(policy.raiseBps)) / BPS
   const wantedAssets = lot.bestAssets === 0n ? leastAssets : highest(leastAssets, lot.bestAssets + raise)
@@ -64,6 +69,8 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
     const near = Number(positive(tightest.assets)) / Number(leastAssets)
     return { check: CHECKS[tightest.limitedBy] ?? tightest.limitedBy, message, reason, near }
   }
+  const early = earlyStop(candidate, moment, policy)
+  if (early !== null) return early
   const bidAssets = wantedAssets < tightest.assets ? wantedAssets : tightest.assets
   const gasWei = gasOf(moment, policy)
   if (moment.nativeBalanceWei < gasWei) {
@@ -71,13 +78,13 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
     return { check: 'out_of_funds', message, reason }
   }
   const gasUsdMicros = (gasWei * policy.nativePriceUsdMicros) / WAD
-  const feeAssets = (bidAssets * BigInt(policy.purchaseFeeBps)) / BPS
-  const gainUsdMicros = usdOf(value.fairAssets - bidAssets - feeAssets, fund.quote) - gasUsdMicros
-  if (gainUsdMicros <= 0n) {
+  const paidAssets = withFee(bidAssets, policy)
+  const gainUsdMicros = usdOf(value.wonAssets - paidAssets, fund.quote) - gasUsdMicros
+  if (usdOf(value.valueAssets - paidAssets, fund.quote) <= gasUsdMicros) {
     const message = `At ${amount(bidAssets)} its gas costs more than it gains.`
     return { check: 'gain_below_gas', message, reason }
   }
-  take(purse, candidate, bidAssets)
+  take(purse, candidate, bidAssets, paidAssets)
   return {
     workflowType: BID,
     kind: 'bid',
@@ -93,26 +100,39 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
     exposure: {
       token: null,
       assets: 0n,
-      usdMicros: ceilDiv(bidAssets * fund.quote.priceUsdMicros, tokenUnit(fund.quote.decimals)),
+      usdMicros: ceilDiv(paidAssets * fund.quote.priceUsdMicros, tokenUnit(fund.quote.decimals)),
     },
     gainUsdMicros,
     worthUsdMicros: gainUsdMicros + gasUsdMicros,
+    said: {
+      of: lot.names,
+      worthUsdMicros: usdOf(value.proceedsAssets, fund.quote),
+      markUsdMicros: usdOf(value.proceedsAssets, fund.quote),
+    },
     lot: lotOf(lot.row),
     summary: [
       `lot ${lot.row.lotId}: bid ${amount(bidAssets)} of at most ${amount(value.limitAssets)}`,
       `worth ${amount(value.worthAssets)} at the market`,
       `${amount(value.fairAssets)} to us (${lot.row.lane})`,
-      `shade ${percent(value.shadeBps)}`,
+      `${amount(value.wonAssets)} once it is won`,
     ].join(', '),
     reason: {
       ...reason,
       bidAssets: String(bidAssets),
-      feeAssets: String(feeAssets),
+      feeAssets: String(paidAssets - bidAssets),
       gasUsdMicros: String(gasUsdMicros),
       gainUsdMicros: String(gainUsdMicros),
       limitedBy: wantedAssets < tightest.assets ? 'leastThatLeads' : tightest.limitedBy,
     },
   }
+}
+
+/** Where bids are shown, one that others can still answer informs them and wins nothing. */
+function earlyStop({ lot }: Candidate, { chain }: Moment, { lastCallS }: Bidding): Stop | null {
+  const leftS = Math.floor(Date.parse(lot.row.closesAt) / 1_000) - chain.timestampS
+  if (leftS <= lastCallS) return null
+  const message = `It closes in ${leftS} s; where bids are shown we bid in the last ${lastCallS} s.`
+  return { check: 'before_last_call', message, reason: { leftS } }
 }
 
 /** Everything that bounds a bid. Of money and budget, what an outbid bid of ours here holds comes back first. */
@@ -175,16 +195,24 @@ const figuresOf = ({ lot, value, leastAssets, wantedAssets }: Candidate) => ({
   capitalCostAssets: String(value.capitalCostAssets),
   fixedCostAssets: String(value.fixedCostAssets),
   fairAssets: String(value.fairAssets),
+  wonAssets: String(value.wonAssets),
+  valueAssets: String(value.valueAssets),
+  expectedBps: Math.round(value.expected.mean * 10_000),
+  expectedBy: value.expected.basis,
+  casesWon: Math.round(value.expected.won),
   rivals: lot.rivals,
-  shadeBps: Number(value.shadeBps),
   reserveAssets: String(lot.reserveAssets),
   bestAssets: String(lot.bestAssets),
   leastAssets: String(leastAssets),
   wantedAssets: String(wantedAssets),
 })
 
-function take(purse: Purse, { lot }: Candidate, bidAssets: bigint): void {
-  purse.spendableAssets -= bidAssets
+/** What a bid costs with the fee on the purchase. */
+export const withFee = (assets: bigint, { purchaseFeeBps }: Bidding): bigint =>
+  assets + ceilDiv(assets * BigInt(purchaseFeeBps), BPS)
+
+function take(purse: Purse, { lot }: Candidate, bidAssets: bigint, paidAssets: bigint): void {
+  purse.spendableAssets -= paidAssets
   purse.budgetAssets -= bidAssets
   hold(purse, lot.row, bidAssets)
 }

@@ -1,6 +1,6 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type PassedOver, passOver, type Stop } from '../agent.ts'
-import { bidFor, type Candidate, candidateOf } from './bid.ts'
+import { bidFor, type Candidate, candidateOf, withFee } from './bid.ts'
 import { isFor, type Purse, purseOf, unreleased } from './exposure.ts'
 import { judgeFund } from './fund.ts'
 import { judgeLot } from './lot.ts'
@@ -29,7 +29,7 @@ export function chooseBids(seen: Seen, policy: ManagerPolicy): Decision {
     else wanted.push({ subject: lot.row.id, choices })
   }
   const proposals: Proposal[] = []
-  for (const { subject, choices } of wanted.toSorted(byGain)) {
+  for (const { subject, choices } of wanted.toSorted((one, other) => byGain(one, other, policy))) {
     const bid = firstBid(choices, seen, policy)
     if ('check' in bid) passedOver.push(passOver(subject, bid))
     else proposals.push(bid)
@@ -66,7 +66,7 @@ function choicesFor(
   const choices: Choice[] = []
   let refused: Stop | undefined
   for (const purse of purses) {
-    const candidate = candidateOf(judged, purse, policy.bidding)
+    const candidate = candidateOf(judged, purse, seen, policy.bidding)
     if (candidate === null) continue
     if ('check' in candidate) refused ??= candidate
     else choices.push({ candidate, purse })
@@ -89,11 +89,11 @@ function firstBid([first, ...others]: Wanted['choices'], seen: Seen, policy: Man
 }
 
 /** Highest gain for each unit bid first; ties by name, so that they never move. */
-function byGain(one: Wanted, other: Wanted): number {
-  const [left, right] = [one.choices[0].candidate, other.choices[0].candidate]
-  const more =
-    (right.value.fairAssets - right.wantedAssets) * left.wantedAssets -
-    (left.value.fairAssets - left.wantedAssets) * right.wantedAssets
+function byGain(one: Wanted, other: Wanted, { bidding }: ManagerPolicy): number {
+  const gainOf = ({ choices: [{ candidate }] }: Wanted) =>
+    candidate.value.wonAssets - withFee(candidate.wantedAssets, bidding)
+  const bidOf = ({ choices: [{ candidate }] }: Wanted) => candidate.wantedAssets
+  const more = gainOf(other) * bidOf(one) - gainOf(one) * bidOf(other)
   if (more !== 0n) return more < 0n ? -1 : 1
   return one.subject < other.subject ? -1 : 1
 }

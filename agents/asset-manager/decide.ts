@@ -16,10 +16,21 @@ export function decide(seen: Moment & ManagerSeen, policy: ManagerPolicy): Decis
   const left = outcomes.filter((outcome): outcome is PassedOver => 'check' in outcome)
   const [pauses, others] = [steps.filter(isPause), steps.filter((step) => !isPause(step))]
   const bids = chooseBids(seen, policy)
+  const againAtMs = nextTimeMs(seen, policy)
   return {
     proposals: [...pauses, ...others, ...bids.proposals],
     passedOver: [...left, ...bids.passedOver],
+    ...(againAtMs === null ? {} : { lookAgainAtMs: againAtMs }),
   }
+}
+
+/** When the last call of the next lot begins. */
+function nextTimeMs({ lots, chain, nowMs }: Moment & ManagerSeen, { bidding }: ManagerPolicy): number | null {
+  const timesS = lots
+    .filter(({ row }) => row.status === 'open')
+    .map(({ row }) => Math.floor(Date.parse(row.closesAt) / 1_000) - bidding.lastCallS)
+    .filter((timeS) => timeS > chain.timestampS)
+  return timesS.length === 0 ? null : nowMs + (Math.min(...timesS) - chain.timestampS) * 1_000
 }
 
 const isPause = ({ kind }: Proposal) => kind === 'pause'

@@ -3,10 +3,11 @@ import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
+import { losingOn, losingStop } from '../protocol/experience.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { percent, priceText } from '../protocol/text.ts'
-import type { Bidding, Lane, ManagerPolicy } from './policy.ts'
+import { type Bidding, capitalCostOf, type Lane, type ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket, PriceRead } from './seen.ts'
 
 /** A lot that may be bid for, with every figure known. Amounts are base units of the quote asset. */
@@ -24,6 +25,8 @@ export type OpenLot = {
   /** Other bidders' funds that bid here so far. */
   readonly rivals: number
   readonly funds: readonly FundAtLot[]
+  /** What it is known by, the broadest first: that it is bid for, how and as what it turns into money, who sells it. */
+  readonly names: readonly string[]
 }
 
 type Seen = Moment & ManagerSeen
@@ -58,6 +61,9 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
   }
   const priced = priceOf(row, seen, policy)
   if ('check' in priced) return priced
+  const names = namesOf(row, seen)
+  const losing = losingOn(seen.experience, names, capitalCostOf(lane, policy.bidding))
+  if (losing !== null) return losingStop(losing)
   return {
     row,
     lane,
@@ -67,7 +73,15 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     bestAssets: house.bestAssets,
     rivals: new Set(row.bids.map((bid) => bid.fundAddress).filter((fund) => !ours.has(fund))).size,
     funds,
+    names,
   }
+}
+
+/** What of one lane an asset or a seller brings says nothing of another. */
+function namesOf({ lane, assetAddress, sellerAddress }: AcquisitionResource, { deployment }: Seen) {
+  const asset = deployment.assets.find(({ address }) => address === assetAddress)
+  const own = [`asset:${lane}:${asset?.symbol}`, `seller:${lane}:${sellerAddress}`]
+  return ['bid', `lane:${lane}`, ...own]
 }
 
 /** Funds that a signer of this keeper manages, by the service's rows. */

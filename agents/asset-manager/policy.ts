@@ -73,6 +73,10 @@ const bidding = settings(
     rivalsExpected: count('rivals', 0, 20),
     /** Least raise over the best bid, of the position's value. */
     raiseBps: bps(0, 1_000),
+    /** How far recoveries that came in may move what a position is taken to be worth, either way. */
+    experienceBpsMax: bps().default(2_000),
+    /** How long before a lot's close bidding begins: where bids are shown, an earlier one only informs rivals. */
+    lastCallS: seconds(1, 2_592_000),
     /** A lot that closes sooner, and an epoch whose funding ends sooner, is left alone. */
     closeMarginS: seconds(0, 86_400),
     /** Most of a fund's net assets in one position, with one borrower, and in one market. */
@@ -91,6 +95,14 @@ const bidding = settings(
   { quoteAssets: 'quoteAssets' },
 )
 export type Bidding = z.output<typeof bidding>
+
+const YEAR_S = 31_536_000
+
+/** What money tied up in a lane costs until it is back, a part of it. Pure. */
+export const capitalCostOf = (
+  { recoveryS }: Pick<Lane, 'recoveryS'>,
+  { capitalCostBpsPerYear }: Pick<Bidding, 'capitalCostBpsPerYear'>,
+): number => (capitalCostBpsPerYear * recoveryS) / YEAR_S / 10_000
 
 /**
  * The asset manager's strategy, as policies/asset-manager.yaml states it under `strategy`. Strict: an unknown key is
@@ -111,10 +123,14 @@ export const managerPolicy = (pinned: readonly Denomination[]) =>
       path: ['bidding', 'idleMin'],
       error: 'expected no more than what positionMax leaves of 100 %',
     })
-    .superRefine(({ bidding: { lanes, capitalCostBpsPerYear } }, context) => {
-      for (const [name, { haircutBps, recoveryBps, recoveryS }] of Object.entries(lanes)) {
-        const costBps = (capitalCostBpsPerYear * recoveryS) / 31_536_000
-        const leftBps = (((10_000 - haircutBps) * recoveryBps) / 10_000) * (10_000 / (10_000 + costBps))
+    .refine(({ bidding: limits }) => limits.closeMarginS < limits.lastCallS, {
+      path: ['bidding', 'lastCall'],
+      error: 'expected more than closeMargin: the last call would come when a lot is left alone',
+    })
+    .superRefine(({ bidding: limits }, context) => {
+      for (const [name, lane] of Object.entries(limits.lanes)) {
+        const leftBps =
+          (((10_000 - lane.haircutBps) * lane.recoveryBps) / 10_000) * (1 / (1 + capitalCostOf(lane, limits)))
         if (leftBps >= 1) continue
         const message =
           'with its haircut and the cost of capital nothing would be left: no bid could ever be made'

@@ -1,3 +1,5 @@
+import { decimal } from './text.ts'
+
 /**
  * What became of things that were said, by one name that tells them apart: `bid`, `asset:sBTC`, `seller:0x…`. All are parts
  * of the mark: an error is what came less what was said, −0.02 where 2 % of the mark were missing; a gain is what came less
@@ -106,15 +108,23 @@ export function expectError(
  * of the average, and by one more for all but the narrowest name, which many share. After many that were decided one less is
  * enough: who wins seldom, and loses then, has rivals who know more. The narrowest name that has enough of either decides; null
  * where none does, or where it gained. Pure.
+ * @param costs of money and care that gains do not count, a part of the mark.
  */
-export function losingOn(experience: readonly Experience[], of: readonly string[]): Losing | null {
+export function losingOn(experience: readonly Experience[], of: readonly string[], costs = 0): Losing | null {
   const one = knownOf(experience, of).findLast(
     ({ won, decided }) => Math.round(won) >= ENOUGH || decided >= MANY,
   )
   if (one === undefined) return null
   const { won, errors, squares, decided } = one
-  const gain = one.gains / won
+  const gain = one.gains / won - costs
   const noise = Math.sqrt(Math.max(0, squares / won - (errors / won) ** 2) / won)
   const chance = noise * Math.max(0, (one.of === of.at(-1) ? 1 : 2) - decided / MANY)
   return gain + chance < 0 ? { of: one.of, won: Math.round(won), gain } : null
 }
+
+/** Why something that goes by such a name is left alone. Pure. */
+export const losingStop = ({ of, won, gain }: Losing) => ({
+  check: 'experience_against',
+  message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: find out who knows more than we; it goes on once its experience is reset.`,
+  reason: { of, won, gainBps: Math.round(gain * 10_000) },
+})

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
-import { type Losing, losingOn } from '../protocol/experience.ts'
-import { decimal, tokens } from '../protocol/text.ts'
+import { losingOn, losingStop } from '../protocol/experience.ts'
+import { tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf } from './price.ts'
@@ -77,12 +77,6 @@ const namesOf = (offer: RfqSeen | AuctionSeen, { asset }: Priced): readonly stri
   `asset:${asset.symbol}`,
   `seller:${offer.seller}`,
 ]
-
-const losingStop = ({ of, won, gain }: Losing): Stop => ({
-  check: 'experience_against',
-  message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: find out who knows more than we; it goes on once its experience is reset.`,
-  reason: { of, won, gainBps: Math.round(gain * 10_000) },
-})
 
 function venueStop({ venue }: OfferSeen, { deployment, freshness }: Observed): Stop | null {
   if (!freshness.ok) {

@@ -14,7 +14,7 @@ import {
   usdMicros,
 } from '../../src/service/contract/yaml-scalars.ts'
 import { type Denomination, percent } from '../../src/units.ts'
-import { SHADE_MAX } from './winners-curse.ts'
+import { SHADE_MAX } from '../protocol/winners-curse.ts'
 
 const asset = (assets: readonly Denomination[]) =>
   settings({

@@ -1,9 +1,9 @@
 import { bestOf } from '../protocol/best-of.ts'
 import { type Expectation, type Experience, expectError } from '../protocol/experience.ts'
 import { BPS, ceilDiv, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
+import { shadeAmong } from '../protocol/winners-curse.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Priced } from './price.ts'
-import { shadeAmong } from './winners-curse.ts'
 
 const YEAR_S = 31_536_000n
 /** One basis point, as a wad. */

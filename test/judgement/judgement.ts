@@ -20,6 +20,7 @@ const WORLDS = [
   'informed-rivals',
   'lemons',
   'coherent-oracle',
+  'lanes-bring-less',
   'spikes-1-gwei',
   'spikes-10-gwei',
   'spikes-30-gwei',

@@ -4,6 +4,12 @@ import type { Judge } from './judgement.ts'
 import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorJudge } from './liquidator.ts'
 import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'
+import {
+  managerAdverseJudge,
+  managerFairJudge,
+  managerLearningJudge,
+  managerOracleJudge,
+} from './manager-worlds.ts'
 import { navReporterJudge } from './nav-reporter.ts'
 import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
@@ -23,6 +29,10 @@ export const judges: readonly Judge[] = [
   navWorldsJudge,
   navFeesJudge,
   assetManagerJudge,
+  managerFairJudge(),
+  managerLearningJudge(),
+  managerAdverseJudge(),
+  managerOracleJudge(),
   rfqBidderJudge(),
   rfqFairJudge(),
   rfqAdverseJudge(),

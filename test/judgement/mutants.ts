@@ -1,6 +1,7 @@
 import type { Mutant } from './judgement.ts'
 import { keeperMutants } from './keeper-mutants.ts'
 import { liquidatorMutants } from './liquidator-mutants.ts'
+import { managerMutants } from './manager-mutants.ts'
 import { navMutants } from './nav-mutants.ts'
 import { rfqMutants } from './rfq-mutants.ts'
 
@@ -9,5 +10,6 @@ export const mutants: readonly Mutant[] = [
   ...keeperMutants,
   ...liquidatorMutants,
   ...navMutants,
+  ...managerMutants,
   ...rfqMutants,
 ]

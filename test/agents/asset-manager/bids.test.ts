@@ -3,6 +3,7 @@ import type { InFlight } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/asset-manager/decide.ts'
 import type { ManagerPolicy } from '../../../agents/asset-manager/policy.ts'
 import type { FundAtLot, FundFigures } from '../../../agents/asset-manager/seen.ts'
+import { withCase } from '../../../agents/protocol/experience.ts'
 import type { FundResource } from '../../../src/service/contract/fund-resources.ts'
 import type { AcquisitionResource } from '../../../src/service/contract/trade-resources.ts'
 import { acquisitionBidInput } from '../../../src/service/contract/workflow-inputs.ts'
@@ -26,6 +27,7 @@ import {
   policy,
   RIVAL,
   RIVAL_FUND,
+  SELLER,
   SIGNER,
   usd,
 } from './fixtures.ts'
@@ -83,29 +85,27 @@ describe('a position that is worth more to us than it costs', () => {
     const costs = ['haircut', 'unrecovered', 'saleFee', 'capitalCost', 'fixedCost']
     const sum = costs.reduce((total, name) => total + of(`${name}Assets`), 0n)
     expect(of('worthAssets') - sum).toBe(of('fairAssets'))
-    expect(of('fairAssets') - of('bidAssets') - of('feeAssets')).toBe(
-      of('gainUsdMicros') + of('gasUsdMicros'),
-    )
+    expect(of('wonAssets') - of('bidAssets') - of('feeAssets')).toBe(of('gainUsdMicros') + of('gasUsdMicros'))
   })
 
   it('says so in one line', () => {
     expect(bid?.summary).toBe(
-      'lot 1: bid 30,000.00 sUSD of at most 47,544.45 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), shade 0.00 %',
+      'lot 1: bid 30,000.00 sUSD of at most 47,544.45 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',
     )
   })
 
   it('is bid for by the policy’s raise over the bidder that leads, and by our limit where the raise does not fit', () => {
     expect(bidOf(moment({ lots: [outbid(usd(40_000))] }))).toBe(usd(40_125))
-    expect(bidOf(moment({ lots: [outbid(usd(46_900))] }), TWO_RIVALS)).toBe(46_935_884_530n)
+    expect(bidOf(moment({ lots: [outbid(usd(47_000))] }), TWO_RIVALS)).toBe(47_079_704_147n)
   })
 
   it('is left to a rival who bids our limit, and says how near it was', () => {
-    const limit = 46_935_884_530n
+    const limit = 47_079_704_147n
     expect(bidOf(moment({ lots: [outbid(limit - 1n)] }), TWO_RIVALS)).toBe(limit)
     const { passedOver } = decide(moment({ lots: [outbid(limit)] }), TWO_RIVALS)
     expect(passedOver).toMatchObject([{ check: 'above_our_limit', subject: `${HOUSE}:1` }])
     expect(passedOver[0]?.near).toBeCloseTo(1, 6)
-    expect(passedOver[0]?.message).toContain('46,935.88 sUSD')
+    expect(passedOver[0]?.message).toContain('47,079.70 sUSD')
   })
 
   it('counts for less in a slow lane, with dearer money, and with more rivals', () => {
@@ -115,6 +115,56 @@ describe('a position that is worth more to us than it costs', () => {
     expect(limitOf(withLot({ lane: 'restricted' }))).toBeLessThan(plain)
     expect(limitOf(moment(), policy({ capitalCostBpsPerYear: 5_000 }))).toBeLessThan(plain)
     expect(limitOf(moment(), policy({ rivalsExpected: 4 }))).toBeLessThan(plain)
+  })
+
+  it('is bid for when others can hardly answer any more, and looked at again then', () => {
+    const early = withLot({ closesAt: iso(NOW_S + 21) })
+    expect(checksOf(early)).toEqual(['before_last_call'])
+    expect(decide(early, policy())).toMatchObject({ lookAgainAtMs: early.nowMs + 1_000 })
+    expect(bidOf(withLot({ closesAt: iso(NOW_S + 20) }))).toBe(usd(30_000))
+    // What keeps it from being bid for at all is said at once.
+    const dear = withLot({ closesAt: iso(NOW_S + 21), reserveAssets: String(usd(49_000)) })
+    expect(checksOf(dear)).toEqual(['above_channel_price'])
+  })
+
+  it('costs its fee as well: of what is funded, of the gain, and in the budgets', () => {
+    const [withoutFee] = bidsOf(moment())
+    const fee = policy({ purchaseFeeBps: 200 })
+    const [bid] = bidsOf(moment(), fee)
+    expect(bid?.exposure.usdMicros).toBe(30_600_000_000n)
+    expect((withoutFee?.gainUsdMicros ?? 0n) - (bid?.gainUsdMicros ?? 0n)).toBe(usd(600))
+    const short = withFigures({ idleAssets: usd(25_000 + 30_599) })
+    expect(bidOf(short)).toBe(usd(30_000))
+    expect(checksOf(short, fee)).toEqual(['not_funded'])
+  })
+
+  it('is worth what such positions brought, less what having won it says', () => {
+    const { said } = bidsOf(moment())[0] ?? {}
+    expect(said).toEqual({
+      of: ['bid', 'lane:liquid', 'asset:liquid:sBTC', `seller:liquid:${SELLER}`],
+      // 98 % of 99 % of 50,000, less 0.25 %.
+      ...{ worthUsdMicros: 48_388_725_000n, markUsdMicros: 48_388_725_000n },
+    })
+    const valued = (seen: Seen) => {
+      const reason = bidsOf(seen)[0]?.reason
+      return { limit: BigInt(String(reason?.valueLimitAssets)), by: reason?.expectedBy }
+    }
+    const after = (count: number, error: number, gain: number) =>
+      moment({
+        experience: Array.from({ length: count }).reduce<Seen['experience']>(
+          (known) => withCase(known, { of: said?.of ?? [], came: { error, gain } }),
+          [],
+        ),
+      })
+    const plain = valued(moment())
+    expect(plain.by).toBe('prior')
+    expect(valued(after(40, -0.05, 0.01))).toMatchObject({ by: 'measured' })
+    expect(valued(after(40, -0.05, 0.01)).limit).toBeLessThan(plain.limit)
+    expect(valued(after(40, 0.01, 0.05)).limit).toBeGreaterThan(plain.limit)
+    expect(checksOf(after(5, -0.1, -0.05))).toEqual(['experience_against'])
+    // What it gained does not pay for the capital: 12 % a year for 7 days.
+    expect(checksOf(after(40, -0.03, 0.002))).toEqual(['experience_against'])
+    expect(valued(after(40, -0.03, 0.003)).by).toBe('measured')
   })
 
   it('is bid for by the gain on what is bid where there are several', () => {

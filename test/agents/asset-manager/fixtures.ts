@@ -128,7 +128,7 @@ export const lotRow = (changes: Partial<AcquisitionResource> = {}): AcquisitionR
     quoteAssetAddress: USD,
     reserveAssets: String(usd(30_000)),
     openedAt: iso(NOW_S - 10),
-    closesAt: iso(NOW_S + 30),
+    closesAt: iso(NOW_S + 10),
     winnerAddress: null,
     proceedsAssets: null,
     acquisitionAddress: HOUSE,

@@ -36,6 +36,8 @@ describe('a strategy that contradicts itself', () => {
       'bidding.lanes.liquid.recovery: allowed: 0.01 % to 100 %',
     ],
     [['bidding', 'lanes'], {}, 'bidding.lanes: expected at least one entry'],
+    [['bidding', 'assets'], undefined, 'bidding.assets: Invalid input'],
+    [['bidding', 'lastCall'], '4 s', 'bidding.lastCall: expected more than closeMargin'],
     [
       ['bidding', 'quoteAssets', 'sUSD', 'price'],
       '0 USD',

@@ -202,16 +202,17 @@ describe('the limit', () => {
     fc.assert(
       fc.property(drawn, ([worth, rivals, terms, cost, more]) => {
         const rules: ManagerPolicy['bidding'] = { ...LIMITS.bidding, ...cost }
-        const value = valuate(worth, rivals, terms, QUOTE, rules)
+        const on = (seen: number) => ({ rivals: seen, experience: [], names: [] })
+        const value = valuate(worth, on(rivals), terms, QUOTE, rules)
         const limit = (changes: Partial<typeof terms>, dearer: Partial<typeof cost> = {}) =>
-          valuate(worth, rivals, { ...terms, ...changes }, QUOTE, { ...rules, ...dearer }).limitAssets
+          valuate(worth, on(rivals), { ...terms, ...changes }, QUOTE, { ...rules, ...dearer }).limitAssets
         const at = value.limitAssets
         expect(at).toBeLessThanOrEqual(value.fairAssets)
         expect(at).toBeGreaterThanOrEqual(0n)
-        expect(valuate(worth + BigInt(more), rivals, terms, QUOTE, rules).limitAssets).toBeGreaterThanOrEqual(
-          at,
-        )
-        expect(valuate(worth, rivals + more, terms, QUOTE, rules).limitAssets).toBeLessThanOrEqual(at)
+        expect(
+          valuate(worth + BigInt(more), on(rivals), terms, QUOTE, rules).limitAssets,
+        ).toBeGreaterThanOrEqual(at)
+        expect(valuate(worth, on(rivals + more), terms, QUOTE, rules).limitAssets).toBeLessThanOrEqual(at)
         expect(limit({ recoveryBps: terms.recoveryBps + more })).toBeGreaterThanOrEqual(at)
         expect(limit({ haircutBps: Math.min(10_000, terms.haircutBps + more) })).toBeLessThanOrEqual(at)
         expect(limit({ recoveryS: terms.recoveryS + more })).toBeLessThanOrEqual(at)

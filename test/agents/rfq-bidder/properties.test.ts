@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { SHADE_MAX, shadeAmong } from '../../../agents/protocol/winners-curse.ts'
 import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import type { AuctionSeen, Observed, RfqBidSeen, RfqSeen } from '../../../agents/rfq-bidder/seen.ts'
-import { SHADE_MAX, shadeAmong } from '../../../agents/rfq-bidder/winners-curse.ts'
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import {

@@ -1,0 +1,56 @@
+import { decide } from '../../agents/asset-manager/decide.ts'
+import type { Bidding } from '../../agents/asset-manager/policy.ts'
+import type { Mutant } from './judgement.ts'
+import {
+  type ManagerDecide,
+  managerAdverseJudge,
+  managerFairJudge,
+  managerLearningJudge,
+  managerOracleJudge,
+} from './manager-worlds.ts'
+
+type Seen = Parameters<ManagerDecide>[0]
+
+/** Sees something that is not so. */
+const seeing =
+  (change: (seen: Seen) => Partial<Seen>): ManagerDecide =>
+  (seen, policy) =>
+    decide({ ...seen, ...change(seen) }, policy)
+
+/** Forgets something that its policy says. */
+const forgetting =
+  (change: (bidding: Bidding) => Partial<Bidding>): ManagerDecide =>
+  (seen, policy) =>
+    decide(seen, { ...policy, bidding: { ...policy.bidding, ...change(policy.bidding) } })
+
+const doubled: ManagerDecide = (seen, policy) => {
+  const decided = decide(seen, policy)
+  const twice = decided.proposals.map((one) => ({ ...one, gainUsdMicros: 2n * (one.gainUsdMicros ?? 0n) }))
+  return { ...decided, proposals: twice }
+}
+const unlearned = seeing(() => ({ experience: [] }))
+const secondPriceIgnored = seeing(({ markets }) => ({
+  markets: markets.map((market) => ({ ...market, reference: market.oracle })),
+}))
+const feesForgotten = forgetting(() => ({ purchaseFeeBps: 0, saleFeeBps: 0 }))
+const haircutsForgotten = forgetting(({ lanes }) => ({
+  lanes: Object.fromEntries(
+    Object.entries(lanes).map(([name, lane]) => [name, { ...lane, haircutBps: 0, recoveryBps: 10_000 }]),
+  ),
+}))
+const earlyBird = forgetting(() => ({ lastCallS: 3_600 }))
+
+/** Deadly mistakes of the asset manager. */
+export const managerMutants: readonly Mutant[] = [
+  { name: 'gain doubled', judge: managerFairJudge(doubled), scenario: 'equals' },
+  { name: 'fees forgotten', judge: managerFairJudge(feesForgotten), scenario: 'equals' },
+  { name: 'haircuts forgotten', judge: managerFairJudge(haircutsForgotten), scenario: 'equals' },
+  { name: 'leading from the opening', judge: managerFairJudge(earlyBird), scenario: 'equals' },
+  { name: 'experience ignored', judge: managerLearningJudge(unlearned), scenario: 'lanes-bring-less' },
+  { name: 'experience ignored', judge: managerAdverseJudge(unlearned), scenario: 'lemons' },
+  {
+    name: 'second price ignored',
+    judge: managerOracleJudge(secondPriceIgnored),
+    scenario: 'coherent-oracle',
+  },
+]
