@@ -1,10 +1,11 @@
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
+import { unconfirmed } from './confirm.ts'
 import { type Due, interimDue, nextLook, scheduledDue, valuationTime } from './due.ts'
-import { termsAt } from './marks.ts'
+import { termsAt, whenOf } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
-import { type Agreement, agree, type When } from './quorum.ts'
+import { type Agreement, agree } from './quorum.ts'
 import { type NavReporterSeen, type ReportSeen, reachedS, type TypeSeen } from './see.ts'
 import type { FeeTerms } from './valuation.ts'
 
@@ -94,17 +95,6 @@ const FORGED = ['source_not_signed', 'source_signed_by_another']
 const FORGED_FIX =
   'ask the source, by another way, whether it has a new key; state it under sources of the run configuration only then.'
 
-/** The times that a value is judged at. Pure. */
-export const whenOf = (
-  { nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>,
-  atS: number,
-  terms: FeeTerms | Stop | null,
-): When => ({
-  atS,
-  nowS: Math.max(Math.floor(nowMs / 1_000), chain.timestampS),
-  paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
-})
-
 /** Judge one report, of which everything is known. */
 function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
   const { name, readings } = report
@@ -124,6 +114,7 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
     ...missed.map(({ valuationTimeS, message }) =>
       passOver(`${name}:${valuationTimeS}`, { check: 'period_missed', message }),
     ),
+    ...unconfirmed(report, policy, seen),
   ]
   const made =
     terms !== null && 'check' in terms

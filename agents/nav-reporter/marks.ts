@@ -1,5 +1,6 @@
-import type { Stop } from '../agent.ts'
+import type { Moment, Stop } from '../agent.ts'
 import type { ReportPolicy } from './policy.ts'
+import type { When } from './quorum.ts'
 import type { FeeTerms } from './valuation.ts'
 
 /** What fees are counted from, as the chain said; times are Unix seconds. */
@@ -41,3 +42,14 @@ export function termsAt(
     'What the fees are counted from at the valuation time is not known: fees were paid out since, and nobody looked between.'
   return { check: 'fee_mark_not_known', message }
 }
+
+/** The times that a value is judged at. Pure. */
+export const whenOf = (
+  { nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>,
+  atS: number,
+  terms: FeeTerms | Stop | null,
+): When => ({
+  atS,
+  nowS: Math.max(Math.floor(nowMs / 1_000), chain.timestampS),
+  paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
+})

@@ -106,6 +106,8 @@ const report = settings({
   quorum: count('sources', 1, 100),
   /** How far the vote of an upstream may be from the median of all. */
   outlierBps: bps(1).transform(BigInt),
+  /** How far a report may be from what its sources say of its time later; beyond, a person is told to look. */
+  materialityBps: bps(1).transform(BigInt).default(50n),
   /** Sources are asked again after this time. */
   pollS: seconds(1, 86_400),
   fees: fees.optional(),

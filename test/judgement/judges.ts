@@ -11,7 +11,7 @@ import {
   managerOracleJudge,
 } from './manager-worlds.ts'
 import { navReporterJudge } from './nav-reporter.ts'
-import { navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
+import { navCorrectionsJudge, navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
 import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
@@ -28,6 +28,7 @@ export const judges: readonly Judge[] = [
   navReporterJudge,
   navWorldsJudge,
   navFeesJudge,
+  navCorrectionsJudge,
   assetManagerJudge,
   managerFairJudge(),
   managerLearningJudge(),

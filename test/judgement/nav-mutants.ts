@@ -4,7 +4,7 @@ import type { ReportSeen } from '../../agents/nav-reporter/see.ts'
 import { WAD } from '../agents/nav-reporter/fixtures.ts'
 import type { Mutant } from './judgement.ts'
 import { DAY_S } from './nav-books.ts'
-import { type Decide, navFeesOf, navWorldsOf } from './nav-worlds.ts'
+import { type Decide, navCorrectionsOf, navFeesOf, navWorldsOf } from './nav-worlds.ts'
 
 const dueS = (nowS: number) => Math.floor(nowS / DAY_S) * DAY_S
 
@@ -81,5 +81,10 @@ export const navMutants: readonly Mutant[] = [
     name: 'what investors owe in fees reported as theirs',
     scenario: 'crystallised-fee',
     judge: navFeesOf(mistaking({ policy: () => ({ fees: undefined }) })),
+  },
+  {
+    name: 'a report never looked at again',
+    scenario: 'corrected-values',
+    judge: navCorrectionsOf(mistaking({ policy: () => ({ materialityBps: 10_000n }) })),
   },
 ]

@@ -15,6 +15,8 @@ const DAYS = 6
 /** How far before its valuation time a value may be. */
 const AGE_S = 300
 const WRONG_BPS = 20
+/** By the policy a report is to be restated beyond 50 basis points; what honest sources differ by is beside them. */
+const MATERIAL_BPS = 55
 const QUORUM = 3
 /** The noise of an honest source, and what rounding adds. */
 const HONEST_BPS = 3
@@ -31,6 +33,11 @@ type Climate = {
   readonly lagHours: readonly [number, number]
   /** Administrator and custodian have their values of one vendor: half of the days it is wrong by so many basis points. */
   readonly vendorOffBps?: readonly [number, number]
+  /** Both state half of the days' values so many basis points wrong, each by itself, and correct them so many hours later. */
+  readonly corrects?: {
+    readonly offBps: readonly [number, number]
+    readonly hours: readonly [number, number]
+  }
   /** The chance that fees are paid out in a day; the fund then moves by the hour, so that a fee can be told exactly. */
   readonly crystallises?: number
   /** Of each value, in parts of one. */
@@ -41,6 +48,7 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   'lagging-sources': HONEST,
   'mixed-days': { ...HONEST, lagHours: [20, 28] },
   'shared-upstream': { ...HONEST, lagHours: [0, 1], vendorOffBps: [30, 900] },
+  'corrected-values': { ...HONEST, lagHours: [0, 1], corrects: { offBps: [20, 190], hours: [2, 10] } },
   'crystallised-fee': { lagHours: [0, 1], crystallises: 0.5, noiseMax: 0 },
 }
 /** Of every world. */
@@ -100,11 +108,18 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
   const days = Array.from({ length: DAYS + 2 }, () => ({
     vendorOff:
       climate.vendorOffBps === undefined || dice.unit() < 0.5 ? 0 : offBy(climate.vendorOffBps, dice),
+    mistake: drawMistake(climate, dice),
     silent: SOURCES.map((source) => source === 'chain' || source === 'holdings').map(
       (may) => may && dice.unit() < SILENT_CHANCE,
     ),
   }))
-  const dayOf = (atS: number) => days[Math.max(0, Math.round((atS - START_S) / DAY_S))]
+  const indexOf = (atS: number) => Math.max(0, Math.round((atS - START_S) / DAY_S))
+  const dayOf = (atS: number) => days[indexOf(atS)]
+  const offAt = (markS: number, atS: number) => {
+    const { vendorOff = 0, mistake = null } = dayOf(markS) ?? {}
+    const correctedS = START_S + indexOf(markS) * DAY_S + 3_600 * (mistake?.hours ?? 0)
+    return mistake !== null && atS < correctedS ? mistake.off : vendorOff
+  }
   const say = (index: number, asOfS: number, off: number): Told => {
     const parts = BigInt(Math.round((1 + noise(index, asOfS)) * (1 + off) * 1e9))
     return { asOfS, valueWad: ((books.beforeFees(asOfS) * parts) / 10n ** 9n / GRAIN) * GRAIN }
@@ -118,7 +133,7 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
       const marks = Array.from({ length: values }, (_, back) => (newest - values + 1 + back) * cadenceS)
       return marks
         .filter((markS) => markS > START_S - DAY_S)
-        .map((markS) => say(index, markS, dayOf(markS)?.vendorOff ?? 0))
+        .map((markS) => say(index, markS, offAt(markS, atS)))
     }
   })
   return (atS) => ({
@@ -128,6 +143,11 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
     holdings: dayOf(atS)?.silent[3] ? [] : [say(3, atS, 0)],
   })
 }
+
+const drawMistake = ({ corrects }: Climate, dice: Dice) =>
+  corrects === undefined || dice.unit() < 0.5
+    ? null
+    : { off: offBy(corrects.offBps, dice), hours: within(dice, corrects.hours) }
 
 const offBy = (range: readonly [number, number], dice: Dice) =>
   ((dice.unit() < 0.5 ? -1 : 1) * within(dice, range)) / 10_000
@@ -194,12 +214,12 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
   )
   const saysAt = createSources(climate, books, seed, dice)
   const [made, plain]: [number[], number[]] = [[], []]
-  const tally = { known: 0, made: 0 }
+  const tally = { known: 0, made: 0, wrong: 0, told: 0, falselyTold: 0 }
   let [nav, previous]: [Accepted, NavReporterSeen | null] = [NONE, null]
   for (let day = 0; day < DAYS; day += 1) {
     const dueS = START_S + day * DAY_S
     const known = new Set<SourceName>()
-    let isMade = false
+    let [isMade, isTold, wasMistaken, error] = [false, false, false, 0]
     const looks = looksOf(dueS, dice)
     const firstS = looks.find((atS) => atS > dueS) ?? dueS
     const paidAtS = books.mark(dueS).sinceS
@@ -207,11 +227,14 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
     const isMarkKnown = books.mark(firstS).sinceS === paidAtS
     for (const atS of looks) {
       const sayings = saysAt(atS)
-      const speaks = ({ asOfS, valueWad: said }: Told) =>
-        asOfS <= dueS &&
-        asOfS >= Math.max(dueS - AGE_S, paidAtS) &&
+      const isOf = ({ asOfS }: Told) => asOfS <= dueS && asOfS >= Math.max(dueS - AGE_S, paidAtS)
+      const isRight = ({ asOfS, valueWad: said }: Told) =>
         errorBps(said, books.beforeFees(asOfS)) <= HONEST_BPS
-      for (const source of SOURCES) if (sayings[source].some(speaks)) known.add(source)
+      for (const source of SOURCES) {
+        const said = sayings[source].filter(isOf)
+        if (said.some(isRight)) known.add(source)
+        wasMistaken ||= !said.every(isRight)
+      }
       const at = later(atS - NOW_S - 1)
       const { seen } = look(
         worldOf(sayings, nav, crystallises === undefined ? undefined : books.mark(atS)),
@@ -220,10 +243,15 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
         previous,
       )
       previous = seen
-      for (const { input } of decide({ ...at, ...seen }, by).proposals) {
+      const { proposals, passedOver } = decide({ ...at, ...seen }, by)
+      isTold ||= passedOver.some(
+        ({ check, subject }) => check === 'report_not_confirmed' && subject.endsWith(`:${dueS}`),
+      )
+      for (const { input } of proposals) {
         const valuationTimeS = Number(input.valuationTimestamp)
         nav = { value: BigInt(String(input.value)), valuationTimeS, revision: 0, submittedAtS: atS }
-        made.push(errorBps(nav.value, books.net(valuationTimeS)))
+        error = errorBps(nav.value, books.net(valuationTimeS))
+        made.push(error)
         isMade ||= valuationTimeS === dueS
       }
       // A professional's plain way: the median of what all say now, less the fees on the mark that was agreed.
@@ -231,8 +259,14 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
       if (atS === firstS && middle !== null)
         plain.push(errorBps(afterFees(middle, stated, dueS).value, books.net(dueS)))
     }
-    if (isMarkKnown && isKnown(known, climate)) tally.known += 1
+    const isDayKnown = isMarkKnown && isKnown(known, climate)
+    if (isDayKnown) tally.known += 1
     if (isMade) tally.made += 1
+    if (isMade && isDayKnown && error >= MATERIAL_BPS) {
+      tally.wrong += 1
+      if (isTold) tally.told += 1
+    }
+    if (isTold && !wasMistaken) tally.falselyTold += 1
   }
   return scoresOf(tally, made, plain)
 }
@@ -240,8 +274,11 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
 const errorBps = (value: bigint, really: bigint) =>
   (10_000 * Math.abs(Number(value - really))) / Number(really)
 
+/** Days that could be known, and that were reported; reports that corrections showed to be wrong, and what was said of them. */
+type Tally = Readonly<Record<'known' | 'made' | 'wrong' | 'told' | 'falselyTold', number>>
+
 function scoresOf(
-  { known, made }: { readonly known: number; readonly made: number },
+  { known, made, wrong, told, falselyTold }: Tally,
   ours: readonly number[],
   plain: readonly number[],
 ): Readonly<Record<string, Score>> {
@@ -254,6 +291,8 @@ function scoresOf(
     wrongReports: both((errors) => errors.filter((one) => one > WRONG_BPS).length),
     daysKnown: { ours: known, baseline: null },
     reportedOfKnownPercent: { ours: known === 0 ? 100 : (100 * made) / known, baseline: null },
+    wrongToldPercent: { ours: wrong === 0 ? 100 : (100 * told) / wrong, baseline: wrong === 0 ? 100 : 0 },
+    falselyTold: { ours: falselyTold, baseline: 0 },
   }
 }
 
@@ -263,6 +302,7 @@ const BOUNDS = {
   wrongReports: { max: 0 },
   accuracyBps: { aboveBaseline: true },
   reportedOfKnownPercent: { min: 99 },
+  falselyTold: { max: 0 },
 } as const
 const judgeOf = (decide: Decide) => ({
   role: 'nav-reporter',
@@ -282,5 +322,12 @@ export const navFeesOf = (decide: Decide): Judge => ({
   scenarios: ['crystallised-fee'],
   bounds: { ...BOUNDS, worstErrorBps: { max: 0 } },
 })
+/** Sources that correct what they had said: a report that was made of it is told of, and none where all were right. */
+export const navCorrectionsOf = (decide: Decide): Judge => ({
+  ...judgeOf(decide),
+  scenarios: ['corrected-values'],
+  bounds: { wrongToldPercent: { min: 99, aboveBaseline: true }, falselyTold: { max: 0 } },
+})
 export const navWorldsJudge = navWorldsOf(ours)
 export const navFeesJudge = navFeesOf(ours)
+export const navCorrectionsJudge = navCorrectionsOf(ours)

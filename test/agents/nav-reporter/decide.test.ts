@@ -177,7 +177,7 @@ describe('between scheduled reports', () => {
 
   test('an interim one counts as the last report, and the next waits for its time', () => {
     const moved = { ...made, interim: typeSeen(accepted({ value: WAD, valuationTimeS: NOW_S })) }
-    expect(decided(moved, moment(), rarely).checks).toEqual({ recoveryFund: 'interim_waits' })
+    expect(decided(moved, moment(), rarely).checks).toMatchObject({ recoveryFund: 'interim_waits' })
     expect(decided(moved, later(10), rarely).proposal).toMatchObject({
       occurrence: `${NOW_S + 10}:0`,
       deviationBps: 360,
@@ -188,6 +188,45 @@ describe('between scheduled reports', () => {
     expect(
       decided({ scheduled: typeSeen(NONE) }, moment(), policy({ schedule: { everyS: 7_000 } })).proposals,
     ).toEqual([])
+  })
+})
+
+describe('a report that was made', () => {
+  const made = (changes: Parameters<typeof accepted>[0]) => ({
+    scheduled: typeSeen(accepted({ value: NET, valuationTimeS: NOW_S, ...changes })),
+  })
+  const off = (bps: bigint) => (NET * 10_000n) / (10_000n + bps)
+
+  test('is told of where its sources say by now what is further away than is material', () => {
+    const { passedOver } = decided(made({ value: off(51n) }))
+    expect(passedOver).toMatchObject([
+      {
+        subject: `recoveryFund:${NOW_S}`,
+        check: 'report_not_confirmed',
+        message: expect.stringContaining(
+          'Its sources say 1.036000000000000000 of 2027-01-15T08:00:00Z by now; the nav report',
+        ),
+        alarm: {
+          fix: expect.stringContaining(
+            'rolekeeper restate fundNavOracle --type nav --value 1.036000000000000000',
+          ),
+        },
+      },
+      { check: 'not_due' },
+    ])
+    expect(decided(made({ value: off(50n) + 1n })).checks).toEqual({ recoveryFund: 'not_due' })
+    const interim = { ...made({}), interim: typeSeen(accepted({ value: WAD, valuationTimeS: NOW_S })) }
+    expect(decided(interim).checks).toMatchObject({ [`recoveryFund:${NOW_S}`]: 'report_not_confirmed' })
+  })
+
+  test('is left alone once corrected, where too few agree, and when another time has come', () => {
+    const wrong = made({ value: off(300n) })
+    expect(decided(made({ value: off(300n), revision: 1 })).checks).toEqual({
+      recoveryFund: 'interim_waits',
+    })
+    const apart = readings(GROSS, GROSS, GROSS * 2n, GROSS * 2n)
+    expect(decided({ ...wrong, readings: apart }).checks).not.toHaveProperty(`recoveryFund:${NOW_S}`)
+    expect(decided(wrong, later(30)).checks).not.toHaveProperty(`recoveryFund:${NOW_S}`)
   })
 })
 
