@@ -192,8 +192,11 @@ describe('clearing a liquidation', () => {
   it('refuses a profit below the floor', async () => {
     // It insists on 99 % of 5,350, which leaves $296.50, less a dollar or two of gas at $3,000 a coin.
     const options = await liquidationOf(scene, ask())
-    expect(await reasonOf(withSanity(options, { profitMin: '290 USD' }))).toBe('cleared')
-    expect(await reasonOf(withSanity(options, { profitMin: '296.5 USD' }))).toBe('profit_below_floor')
+    const nativePrice = '3,000 USD'
+    expect(await reasonOf(withSanity(options, { nativePrice, profitMin: '290 USD' }))).toBe('cleared')
+    expect(await reasonOf(withSanity(options, { nativePrice, profitMin: '296.5 USD' }))).toBe(
+      'profit_below_floor',
+    )
   })
 
   it('refuses what reverts, naming the error’s selector', async () => {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pad } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { CHAIN_ID, Chain, txOf } from './chain.ts'
 import { SIGNER, strangerRaw } from './kms.ts'
@@ -41,6 +42,10 @@ const PARAMS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   ],
   eth_getBlockByHash: [[block.hash, true]],
   eth_getBlockReceipts: [[block.hash]],
+  eth_getLogs: [
+    [{ address: [SIGNER], fromBlock: '0x0', toBlock: '0x68', topics: [block.hash, pad(SIGNER)] }],
+    [{ address: [SIGNER], fromBlock: '0x0', toBlock: '0x68', topics: [block.hash, null, pad(SIGNER)] }],
+  ],
   eth_getTransactionByHash: [[mined.hash]],
   eth_getTransactionReceipt: [[mined.hash]],
   eth_getTransactionCount: [[SIGNER, 'pending']],

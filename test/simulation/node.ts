@@ -241,6 +241,7 @@ export function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): 
         ? said(random.pick(['0xf4240', `0x${(Number(result) + 1).toString(16)}`, '0x0']))
         : null
     case 'receipt':
+      if (method === 'eth_getLogs') return said(bentLogs(result, view))
       return method === 'eth_getTransactionReceipt' || method === 'eth_getBlockReceipts'
         ? said(bentReceipts(result, view, params[0]))
         : null
@@ -329,6 +330,23 @@ function bentReceipts(result: unknown, { random, chain, tip }: Honest, hash: unk
     logsBloom: '0x',
     logs: [],
   }
+}
+
+/** No transfer at all, or one more that nobody made. */
+function bentLogs(result: unknown, { random, chain, tip, params }: Honest): unknown {
+  const [filter] = params
+  if (random.chance(0.5) || !isFields(filter) || !Array.isArray(result)) return []
+  const { address, topics } = filter
+  const old = chain.finalized(tip)
+  const [event, ...accounts] = Array.isArray(topics) ? topics : []
+  const [from, to] = [...accounts, null, null].map((account) => account ?? `0x${'9'.repeat(64)}`)
+  const log = {
+    ...{ address: Array.isArray(address) ? address[0] : address, topics: [event, from, to] },
+    ...{ data: `0x${'1'.padStart(64, '0')}`, blockNumber: `0x${old.number.toString(16)}` },
+    ...{ blockHash: old.hash, transactionHash: invented(random), transactionIndex: '0x0' },
+    ...{ logIndex: '0x0', removed: false },
+  }
+  return [...result, log]
 }
 
 const bentTransaction = (transaction: Fields, random: Random): Fields =>

@@ -85,6 +85,13 @@ const fullBlock = (block: Block, full: boolean) => ({
   ),
 })
 
+type LogsFilter = {
+  readonly address: readonly Address[]
+  readonly fromBlock: Hex
+  readonly toBlock: Hex
+  readonly topics: readonly (Hex | null)[]
+}
+
 type BlockId =
   | string
   | { readonly blockHash?: Hex; readonly blockNumber?: Hex; readonly requireCanonical?: boolean }
@@ -127,6 +134,19 @@ const METHODS: Readonly<Record<string, (view: View, params: readonly unknown[]) 
   eth_getBlockReceipts: (view, [id]) => {
     const block = blockAt(view, id)
     return ok(block === null ? null : block.transactions.map((mined) => receipt(block, mined)))
+  },
+  eth_getLogs: (view, [filter]) => {
+    const { address, fromBlock, toBlock, topics } = filter as LogsFilter
+    const logs: unknown[] = []
+    for (let at = BigInt(fromBlock); at <= BigInt(toBlock); at += 1n) {
+      const block = blockAt(view, hex(at))
+      const all = block?.transactions.flatMap((mined) => receipt(block, mined).logs) ?? []
+      for (const [index, log] of all.entries()) {
+        const isOf = topics.every((topic, place) => topic === null || topic === log.topics[place])
+        if (isOf && address.includes(log.address)) logs.push({ ...log, logIndex: hex(index) })
+      }
+    }
+    return ok(logs)
   },
   eth_getTransactionByHash: ({ chain, tip }, [hash]) => {
     const found = chain.find(tip, hash as Hex)
