@@ -32,12 +32,12 @@ import { CASES, shippedSections } from '../guard/shipped.ts'
 import { workflowOf } from '../support/workflows.ts'
 import type { Deed } from './deeds.ts'
 
-/** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, that stay open. */
+/** RFQs of 1 sBTC each at most, for 40,000 sUSD at least, about to close: where bids are shown, the first comes then. */
 const openings = (count: number) =>
   Array.from(
     { length: count },
     () => (world: Parameters<Parameters<typeof createBidderScene>[0][number]>[0]) =>
-      world.openRfq({ amount: 100_000_000n, reserveAssets: usd(40_000), closesAtS: NOW_S + 600 }),
+      world.openRfq({ amount: 100_000_000n, reserveAssets: usd(40_000), closesAtS: NOW_S + 10 }),
   )
 
 /** Our bidder looks at RFQs whose rows are a lie, until twenty looks have gone by: what refused its bids. */

@@ -39,7 +39,7 @@ function offer(dice: Dice): Deed {
   const amount = BigInt(1 + whole(dice, 300_000_000))
   const worth = (amount * PRICE * usd(1)) / (10n ** 8n * 10n ** 18n)
   const reserveAssets = (worth * BigInt(5_000 + whole(dice, 5_000))) / 10_000n
-  const terms = { amount, reserveAssets, closesAtS: NOW_S + 4 + whole(dice, 600) }
+  const terms = { amount, reserveAssets, closesAtS: NOW_S + 4 + whole(dice, 90) }
   const rival = reserveAssets + (worth * BigInt(whole(dice, 3_000))) / 10_000n
   const isAuction = chance(dice, 0.3)
   const hasRival = chance(dice, 0.4)

@@ -63,7 +63,7 @@ describe('worlds of rows', () => {
     expect(found.flatMap(({ problem }) => problem ?? [])).toEqual([])
     expect(
       found.flatMap(({ checks }) => checks).filter((check) => check === 'cleared').length,
-    ).toBeGreaterThan(10)
+    ).toBeGreaterThan(20)
   })
 })
 
