@@ -1,27 +1,29 @@
 import type { Address } from 'viem'
 
-/** What was seen of how much is borrowed from a market, base units as floats: a sample an hour, old ones fading. */
+type Sample = { readonly atS: number; readonly assets: number }
+
+/** So much is borrowed, base units as a float, for a part of the time. */
+type Level = { readonly assets: number; readonly part: number }
+
+/** What was seen of how much is borrowed from a market: a sample an hour, of two weeks. */
 export type Borrowing = {
-  /** Chain times of the first sample and of the last. */
-  readonly sinceS: number
-  readonly atS: number
-  readonly lastAssets: number
-  readonly samples: number
+  readonly samples: readonly Sample[]
+  /** How it is spread: a few levels, finer where more is borrowed, since rates bend there. */
+  readonly levels: readonly Level[]
   readonly meanAssets: number
+  /** Of samples, and of each with the one before it. */
   readonly variance: number
-  /** Of a sample with the one before it. */
   readonly covariance: number
-  /** Between two samples, on average. */
-  readonly gapS: number
 }
 
 /** What was seen, by market. */
 export type Borrowings = Readonly<Record<Address, Borrowing>>
 
 const HOUR_S = 3_600
-/** So many samples stay in mind: two weeks. */
 const SAMPLES_MAX = 336
-/** The prior of how long things last counts as much as so many samples. */
+/** The parts of the time that levels stand for, the least borrowed first. */
+const PARTS = [0.5, 0.3, 0.15, 0.05]
+/** The prior counts as much as so many samples that are as far from the mean as what is borrowed now. */
 const PRIOR_SAMPLES = 24
 /** What is sampled hourly tells neither minutes from nothing nor years from for ever. */
 const [CORRELATION_MIN, CORRELATION_MAX] = [0.01, 0.999]
@@ -35,39 +37,57 @@ export function remember(
   return Object.fromEntries(
     markets.flatMap(({ address, debtAssets }) => {
       const old = before[address]
-      if (debtAssets === null) return old === undefined ? [] : [[address, old]]
-      return [[address, sampled(old, Number(debtAssets), timestampS)]]
+      const isDue = timestampS - (old?.samples.at(-1)?.atS ?? Number.NEGATIVE_INFINITY) >= HOUR_S
+      if (debtAssets === null || !isDue) return old === undefined ? [] : [[address, old]]
+      const sample = { atS: timestampS, assets: Number(debtAssets) }
+      return [[address, borrowingOf([...(old?.samples ?? []), sample].slice(-SAMPLES_MAX))]]
     }),
   )
 }
 
-function sampled(old: Borrowing | undefined, assets: number, atS: number): Borrowing {
-  if (old === undefined) {
-    const none = { samples: 1, variance: 0, covariance: 0, gapS: HOUR_S }
-    return { ...none, sinceS: atS, atS, lastAssets: assets, meanAssets: assets }
-  }
-  const gapS = atS - old.atS
-  if (gapS < HOUR_S) return old
-  const samples = Math.min(old.samples + 1, SAMPLES_MAX)
-  const weight = 1 / samples
-  const [apart, apartBefore] = [assets - old.meanAssets, old.lastAssets - old.meanAssets]
-  const fade = (mean: number, value: number) => (1 - weight) * (mean + weight * value)
-  return {
-    ...{ sinceS: old.sinceS, atS, lastAssets: assets, samples },
-    meanAssets: old.meanAssets + weight * apart,
-    variance: fade(old.variance, apart ** 2),
-    covariance: fade(old.covariance, apart * apartBefore),
-    gapS: old.gapS + (gapS - old.gapS) / samples,
-  }
+/** Sum samples up. Pure. */
+export function borrowingOf(samples: readonly Sample[]): Borrowing {
+  const values = samples.map(({ assets }) => assets)
+  const meanAssets = mean(values)
+  const apart = values.map((value) => value - meanAssets)
+  const covariance = mean(apart.map((one, index) => one * (apart[index - 1] ?? one)))
+  const variance = mean(apart.map((one) => one ** 2))
+  const levels = levelsOf(values.toSorted((one, other) => one - other))
+  return { samples, levels, meanAssets, variance, covariance }
 }
 
+function levelsOf(sorted: readonly number[]): readonly Level[] {
+  let [from, share] = [0, 0]
+  return PARTS.flatMap((part) => {
+    share += part
+    const level = sorted.slice(from, Math.round(share * sorted.length))
+    from += level.length
+    return level.length === 0 ? [] : [{ assets: mean(level), part: level.length / sorted.length }]
+  })
+}
+
+const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length
+
+/** Since when a market is watched, as far as that is known; never, where nothing was seen. Pure. */
+export const watchedSinceS = (borrowing: Borrowing | undefined): number =>
+  borrowing?.samples[0]?.atS ?? Number.POSITIVE_INFINITY
+
 /**
- * Say how long, on average, what is unusual in a market lasts, seconds: what is borrowed is taken to come back to its mean
- * by the same part in every hour. Few samples move the policy's prior little. Pure.
+ * Say how long, on average, what is borrowed now stays as it is, seconds, before it is anything that it was before. Pure. What
+ * was seen counts by how far it was from the mean: the little that changes in quiet hours says nothing of what is unusual,
+ * of which the policy's prior is believed until as much was seen for a day.
  */
-export function persistenceS({ samples, variance, covariance, gapS }: Borrowing, priorS: number): number {
+export function persistenceS(
+  { samples, meanAssets, variance, covariance }: Borrowing,
+  assets: number,
+  priorS: number,
+): number {
+  const spanS = (samples.at(-1)?.atS ?? 0) - (samples[0]?.atS ?? 0)
+  const gapS = samples.length > 1 ? spanS / (samples.length - 1) : HOUR_S
   const prior = Math.exp(-gapS / priorS)
-  const measured = variance === 0 ? prior : covariance / variance
-  const correlation = (samples * measured + PRIOR_SAMPLES * prior) / (samples + PRIOR_SAMPLES)
-  return -gapS / Math.log(Math.min(CORRELATION_MAX, Math.max(CORRELATION_MIN, correlation)))
+  const unusual = PRIOR_SAMPLES * (assets - meanAssets) ** 2
+  const seen = samples.length * variance
+  const known =
+    seen + unusual === 0 ? prior : (samples.length * covariance + unusual * prior) / (seen + unusual)
+  return -gapS / Math.log(Math.min(CORRELATION_MAX, Math.max(CORRELATION_MIN, known)))
 }

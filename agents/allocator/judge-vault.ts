@@ -1,5 +1,6 @@
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
+import { watchedSinceS } from './borrowing.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { REQUESTS_MAX } from './see-vault.ts'
 import type { AllocatorSeen, ExitSeen, VaultBooks, VaultLook } from './seen.ts'
@@ -99,7 +100,7 @@ function horizonOf(
   { yields, leaving }: AllocatorPolicy,
 ): number {
   const watchedS = allocations.map(
-    ({ marketAddress }) => chain.timestampS - (borrowing[marketAddress]?.sinceS ?? chain.timestampS),
+    ({ marketAddress }) => chain.timestampS - watchedSinceS(borrowing[marketAddress]),
   )
   const knownS = Math.min(yields.horizonS, yields.persistenceS + Math.max(0, Math.min(...watchedS)))
   if (books?.exit.kind !== 'maturity') return knownS

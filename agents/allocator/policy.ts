@@ -61,7 +61,7 @@ const yields = settings({
    * How long a rate is taken to last before it was watched. A gain counts over no longer than this and the time that we
    * watched; what we saw replaces it, market by market.
    */
-  persistenceS: seconds(3_600, 31_536_000).prefault('6 h'),
+  persistenceS: seconds(3_600, 31_536_000).prefault('1 d'),
   /** Least gain over the horizon, costs taken off. */
   gainUsdMicrosMin: positiveUsdMicros(),
   /** Least part that the gain before costs must be of the costs: 20000 is twice. */

@@ -1,4 +1,4 @@
-import { type Lane, type Pool, statesOf } from './lane.ts'
+import { type Lane, owedAtKink, type Pool, rateAt, returning, scarcest, statesOf } from './lane.ts'
 
 /**
  * The value of every lane, cut where its shape changes: at the kink, at what is held, and where it stops being concave.
@@ -94,18 +94,22 @@ function cutStretch(lane: Lane, low: number, high: number, horizonS: number, cos
     const interest = { p0: straight.p0 + rate * ours * horizonS, p1: straight.p1 + rate * horizonS }
     return [{ ...straight, ...interest, others, low, high }]
   }
-  const states = statesOf(lane).filter(({ owed, part }) => owed > 0 && part > 0)
-  const kinks = states.map(({ owed }) => owed / rate.kink - others)
+  const isAdding = low >= lane.held && high > lane.held
+  const states = statesOf(lane)
+    .filter(({ owed, part }) => owed > 0 && part > 0)
+    .map((state) => ({ ...state, flat: isAdding ? owedAtKink(lane, state.owed) : state.owed }))
+  const kinks = states.map(({ flat }) => flat / rate.kink - others)
   const ends = [...kinks.filter((amount) => amount > low && amount < high).toSorted((a, b) => a - b), high]
   return ends.flatMap((end, index) => {
     const from = ends[index - 1] ?? low
-    const middle = (from + end) / 2
-    const terms = states.reduce(
-      (sum, { owed, part }, at) =>
-        addTerms(sum, curveTerms(lane, owed, part * horizonS, middle < (kinks[at] as number))),
-      straight,
-    )
-    return cutBend({ ...terms, others, low: from, high: end })
+    const terms = states.map(({ owed, part, flat }, at) => {
+      const forS = part * horizonS
+      if ((from + end) / 2 >= (kinks[at] as number)) return curveTerms(lane, forS, 0, flat, 'flat')
+      if (!isAdding) return lineTerms(lane, forS, rateAt(rate, scarcest(lane, owed)))
+      const back = returning(lane, owed)
+      return curveTerms(lane, forS, back, owed - back * (others + lane.held), 'steep')
+    })
+    return cutBend({ ...terms.reduce(addTerms, straight), others, low: from, high: end })
   })
 }
 
@@ -116,23 +120,26 @@ const addTerms = (one: Terms, other: Terms): Terms => ({
   q2: one.q2 + other.q2,
 })
 
+/** The terms of `(x + ours)` at a rate that stays. */
+const lineTerms = ({ ours, lenderShare }: Lane, forS: number, rate: number): Terms => {
+  const earned = forS * lenderShare * rate
+  return { p0: earned * ours, p1: earned, q1: 0, q2: 0 }
+}
+
 /**
- * The terms of `(x + ours)·r(u)·u`, where the borrow rate is `level + rise·u` and `u = B / U`: with what strangers have
- * supplied, `S = U − x − ours`, it is `B·level·(1 − S/U) + B²·rise·(1/U − S/U²)`.
+ * The terms of `(x + ours)·r(u)·u`, where the borrow rate is `level + rise·u` and `u = e + C / U`: of each token that is
+ * added `e` is borrowed. With `r·u = a + b/U + c/U²` and what strangers have supplied, `S = U − x − ours`, it is
+ * `a·(x + ours) + b + (c − S·b)/U − S·c/U²`.
  */
-function curveTerms(lane: Lane, borrowed: number, forS: number, isSteep: boolean): Terms {
-  const { rate, others, ours } = lane
+function curveTerms(lane: Lane, forS: number, e: number, C: number, side: 'flat' | 'steep'): Terms {
+  const { rate, others, ours, lenderShare } = lane
   if (typeof rate === 'number') return { p0: 0, p1: 0, q1: 0, q2: 0 }
-  const rise = isSteep ? rate.slope2 / (1 - rate.kink) : rate.slope1 / rate.kink
-  const level = isSteep ? rate.base + rate.slope1 - rise * rate.kink : rate.base
+  const rise = side === 'steep' ? rate.slope2 / (1 - rate.kink) : rate.slope1 / rate.kink
+  const level = side === 'steep' ? rate.base + rate.slope1 - rise * rate.kink : rate.base
   const strangers = others - ours
-  const scale = forS * lane.lenderShare * borrowed
-  return {
-    p0: scale * level,
-    p1: 0,
-    q1: scale * (borrowed * rise - strangers * level),
-    q2: -scale * borrowed * rise * strangers,
-  }
+  const scale = forS * lenderShare
+  const [a, b, c] = [scale * e * (level + rise * e), scale * C * (level + 2 * rise * e), scale * rise * C * C]
+  return { p0: b + a * ours, p1: a, q1: c - strangers * b, q2: -strangers * c }
 }
 
 /** The second derivative is `2·(q1·U + 3·q2)/U⁴` with `q2 ≤ 0`: concave up to `U = −3·q2/q1`, convex beyond. */

@@ -80,7 +80,7 @@ function vaultMarketOf(
         : { check: 'market_unread', message: 'The chain did not answer for its supply, debt and rate.' }
     const still = { leastAssets: heldAssets, mostAssets: heldAssets, supplyLeastAssets: 0n }
     const figures = { borrowedAssets: 0n, othersAssets: 0n, rate: 0 }
-    const alone = { usual: 0, lasts: 1, ours: 0 }
+    const alone = { usual: [], lasts: 1, ours: 0 }
     const lane = laneOf(
       figures,
       heldAssets,
@@ -97,7 +97,8 @@ function vaultMarketOf(
     (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
   )
   const borrowing = seen.borrowing[marketAddress]
-  const usualAssets = usualOf(known, heldAssets, borrowing)
+  const usual = usualOf(known, heldAssets, borrowing)
+  const usualAssets = BigInt(Math.round(usual.reduce((sum, { assets, part }) => sum + assets * part, 0)))
   const bounds = boundsOf(allocation, { ...known, usualAssets }, vault, policy, {
     terms: policy.collaterals[market.collateralSymbol ?? ''],
     closed: closed !== null,
@@ -108,8 +109,8 @@ function vaultMarketOf(
     lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
     lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
     touchCost,
-    usual: toTokens(usualAssets, vault.decimals),
-    lasts: lastingPart(borrowing, vault.horizonS, policy),
+    usual: usual.map(({ assets, part }) => ({ owed: assets / Number(tokenUnit(vault.decimals)), part })),
+    lasts: lastingPart(borrowing, known.borrowedAssets, vault.horizonS, policy),
     ours: toTokens(oursElsewhere(marketAddress, vault, seen), vault.decimals),
   }
   const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
@@ -137,24 +138,25 @@ function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
   return { borrowedAssets: debtAssets, othersAssets, rate }
 }
 
-/** What is usually owed there, as far as what is supplied now could be lent; what is owed now, where nobody watched yet. */
+/** What is usually owed there, as far as what is supplied now could be lent. */
 function usualOf(
-  { borrowedAssets, othersAssets }: Figures,
+  { othersAssets }: Figures,
   heldAssets: bigint,
   borrowing: Borrowing | undefined,
-) {
-  const supplied = othersAssets + heldAssets
-  return borrowing === undefined ? borrowedAssets : least(supplied, BigInt(Math.round(borrowing.meanAssets)))
+): Borrowing['levels'] {
+  const supplied = Number(othersAssets + heldAssets)
+  return (borrowing?.levels ?? []).map(({ assets, part }) => ({ assets: Math.min(supplied, assets), part }))
 }
 
 /** For which part of the horizon what is owed is expected to stay as it is, on average. */
 function lastingPart(
   borrowing: Borrowing | undefined,
+  borrowedAssets: bigint,
   horizonS: number,
   { yields }: AllocatorPolicy,
 ): number {
   if (borrowing === undefined || horizonS === 0) return 1
-  const lastsS = persistenceS(borrowing, yields.persistenceS)
+  const lastsS = persistenceS(borrowing, Number(borrowedAssets), yields.persistenceS)
   return (lastsS / horizonS) * (1 - Math.exp(-horizonS / lastsS))
 }
 

@@ -31,7 +31,7 @@ export function certify(pool: Pool, value: number): number {
 /** What is owed in a lane over the horizon, and for which part of it. */
 const statesOf = ({ borrowed, usual, lasts }: Lane) => [
   { owed: borrowed, part: lasts },
-  { owed: usual, part: 1 - lasts },
+  ...usual.map(({ owed, part }) => ({ owed, part: (1 - lasts) * part })),
 ]
 
 /**
@@ -46,10 +46,31 @@ function worth(lane: Lane, amount: number, { horizonS, turnoverCost }: Pool): nu
   return ((amount + lane.ours) * rate - amount * lane.lossRate) * horizonS - cost
 }
 
-function rateAt({ rate, others, lenderShare }: Lane, amount: number, owed: number): number {
+/** Of what the kink lends of a token a quarter comes back to a market at its kink, three quarters where all is lent out. */
+function backOf({ rate, others, held }: Lane, owed: number): number {
+  if (typeof rate === 'number') return 0
+  const beyond = Math.min(1, owed / (others + held)) - rate.kink
+  return beyond <= 0 ? 0 : 0.25 + (0.5 * beyond) / (1 - rate.kink)
+}
+
+/** What is owed once so much came that utilisation is down at the kink: `B = owed + e·kink·x` meets `kink·(U + x)`. */
+function returnsTo(lane: Lane, owed: number): number {
+  const { rate, others, held } = lane
+  const back = backOf(lane, owed)
+  if (typeof rate === 'number' || back === 0) return owed
+  return owed + (back * (owed - rate.kink * (others + held))) / (1 - back)
+}
+
+function rateAt(lane: Lane, amount: number, owed: number): number {
+  const { rate, others, held, lenderShare } = lane
   if (typeof rate === 'number') return rate
   const supplied = others + amount
-  const used = supplied === 0 ? 0 : Math.min(1, owed / supplied)
+  // Who leaves raises no rate beyond the kink, or beyond what it is.
+  const most = amount < held ? Math.max(rate.kink, owed / (others + held)) : 1
+  // Of each token that comes beyond it a part is borrowed anew, until it is down at it.
+  const added = Math.max(0, amount - held) * rate.kink * backOf(lane, owed)
+  const back = Math.min(added, returnsTo(lane, owed) - owed)
+  const used = supplied === 0 ? 0 : Math.min(1, most, (owed + back) / supplied)
   const { base, slope1, slope2, kink } = rate
   const low = base + (slope1 * Math.min(used, kink)) / kink
   return (low + (slope2 * Math.max(0, used - kink)) / (1 - kink)) * used * lenderShare
@@ -61,7 +82,12 @@ const worthIn = ({ low, high, lane }: Stretch, amount: number, pool: Pool): numb
 
 function stretchesOf(lane: Lane): readonly Stretch[] {
   const { held, least, most, rate, others, supplyLeast } = lane
-  const kinks = typeof rate === 'number' ? [] : statesOf(lane).map(({ owed }) => owed / rate.kink - others)
+  const kinks =
+    typeof rate === 'number'
+      ? []
+      : statesOf(lane).flatMap(({ owed }) =>
+          [owed, returnsTo(lane, owed)].map((most) => most / rate.kink - others),
+        )
   const cut = (low: number, high: number): readonly Stretch[] => {
     if (low > high) return []
     const inside = kinks.filter((kink) => kink > low && kink < high).toSorted((one, other) => one - other)
@@ -80,9 +106,10 @@ function bendOf({ lane, low, high }: Stretch, { horizonS }: Pool): number {
   if (typeof rate === 'number' || low === high) return 0
   const bends = statesOf(lane).map(({ owed, part }) => {
     const middle = others + (low + high) / 2
-    const rises = owed / middle <= rate.kink ? rate.slope1 / rate.kink : rate.slope2 / (1 - rate.kink)
-    const level = rate.base + rate.slope1 + rises
-    return owed === 0 ? 0 : part * owed * (level * 2 * others + rises * owed * 4)
+    const most = returnsTo(lane, owed)
+    const rises = most / middle <= rate.kink ? rate.slope1 / rate.kink : rate.slope2 / (1 - rate.kink)
+    const level = rate.base + rate.slope1 + 3 * rises
+    return owed === 0 ? 0 : part * most * (level * 2 * others + rises * most * 4)
   })
   return (horizonS * lenderShare * bends.reduce((sum, bend) => sum + bend, 0)) / (others + low) ** 3
 }

@@ -15,6 +15,11 @@ const seeing =
   (seen, policy) =>
     decide({ ...seen, ...change(seen) }, policy)
 
+const doubled: AllocatorDecide = (seen, policy) => {
+  const decided = decide(seen, policy)
+  const double = ({ gainUsdMicros = 0n }) => 2n * gainUsdMicros
+  return { ...decided, proposals: decided.proposals.map((one) => ({ ...one, gainUsdMicros: double(one) })) }
+}
 /** A market is taken for so large that what comes to it of ours does not move its rate. */
 const holdingsIgnored = seeing(({ markets }) => ({
   markets: markets.map((market) => ({
@@ -23,6 +28,11 @@ const holdingsIgnored = seeing(({ markets }) => ({
     cashAssets: 1_000n * (market.cashAssets ?? 0n),
   })),
 }))
+const persistenceForgotten: AllocatorDecide = (seen, policy) =>
+  decide(
+    { ...seen, borrowing: {} },
+    { ...policy, yields: { ...policy.yields, persistenceS: policy.yields.horizonS } },
+  )
 const togetherForgotten: AllocatorDecide = (seen, policy) => {
   const alone = seen.vaults.map((vault) => decide({ ...seen, vaults: [vault] }, policy))
   return {
@@ -30,6 +40,9 @@ const togetherForgotten: AllocatorDecide = (seen, policy) => {
     passedOver: alone.flatMap(({ passedOver }) => passedOver),
   }
 }
+const gasForgotten = seeing(({ chain }) => ({
+  chain: { ...chain, baseFeePerGasWei: 0n, priorityFeePerGasWei: 0n },
+}))
 const queueForgotten = seeing(({ vaults }) => ({
   vaults: vaults.map((vault) => ({
     ...vault,
@@ -39,7 +52,14 @@ const queueForgotten = seeing(({ vaults }) => ({
 
 /** Deadly mistakes of the allocator. */
 export const keeperMutants: readonly Mutant[] = [
+  { name: 'gain doubled', judge: allocatorTogetherJudge(doubled), scenario: 'shared-markets' },
   { name: 'own holdings ignored', judge: allocatorSpikesJudge(holdingsIgnored), scenario: 'spikes-10-gwei' },
+  {
+    name: 'persistence forgotten',
+    judge: allocatorSpikesJudge(persistenceForgotten),
+    scenario: 'spikes-30-gwei',
+  },
+  { name: 'gas forgotten', judge: allocatorSpikesJudge(gasForgotten), scenario: 'spikes-30-gwei' },
   {
     name: 'together forgotten',
     judge: allocatorTogetherJudge(togetherForgotten),

@@ -14,8 +14,10 @@ import {
   lendRate,
   neededBy,
   passHour,
+  settledRate,
   sum,
   suppliedIn,
+  waitingIn,
   waterFill,
   worthOf,
 } from './keeper-world.ts'
@@ -28,7 +30,7 @@ const ROUNDS_MAX = 8
 const PARTS = 300
 
 /** What a run came to, tokens: what all vaults earned, and of the moves for yield what they said and what came of it. */
-export type Run = {
+type Run = {
   readonly earned: number
   readonly said: number
   readonly realised: number
@@ -52,20 +54,25 @@ export function playKeeper(seed: number, draw: Draw, decide: Decide): Run {
   const keeper = new Keeper(decide)
   let [said, realised] = [0, 0]
   while (world.hour < draw.hours) {
-    const without = cloneWorld(world)
-    let [saidNow, forH] = [0, 0]
-    keeper.act(world, ({ kind, gainUsdMicros = 0n, reason }: Proposal) => {
-      if (kind !== 'yield') return
-      saidNow += Number(gainUsdMicros) / 1e6
-      forH = Math.max(forH, Math.round(Number(reason.horizonS) / HOUR_S))
-    })
-    if (saidNow > 0) {
-      said += saidNow
-      realised += after(cloneWorld(world), forH) - after(without, forH)
-    }
+    const acted = actOf(keeper, world)
+    said += acted.said
+    realised += acted.realised
     passHour(world)
   }
   return runOf(world, began, said, realised)
+}
+
+/** Let a keeper act once; what it says of it, and what comes of it in the time that it speaks of. */
+function actOf(keeper: Keeper, world: KeeperWorld) {
+  const without = cloneWorld(world)
+  let [said, forH] = [0, 0]
+  const moves = keeper.act(world, ({ kind, gainUsdMicros = 0n, reason }: Proposal) => {
+    if (kind !== 'yield') return
+    said += Number(gainUsdMicros) / 1e6
+    forH = Math.max(forH, Math.round(Number(reason.horizonS) / HOUR_S))
+  })
+  const realised = said > 0 ? after(cloneWorld(world), forH) - after(without, forH) : 0
+  return { moves, said, realised }
 }
 
 function after(world: KeeperWorld, hours: number): number {
@@ -81,12 +88,16 @@ export function playStill(seed: number, draw: Draw): Run {
   return runOf(world, began)
 }
 
-/** As a professional would in ten lines: fill up daily, and move where a week of that pays twice its gas. */
+/** As a professional would in ten lines: fill up daily where a week of that pays twice its gas, and for what is due in a day. */
 export function playWaterFill(seed: number, draw: Draw): Run {
   const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
   const began = worthOf(world)
   while (world.hour < draw.hours) {
-    if (world.hour % DAY_H === 0) for (const holder of world.holders) fillUp(world, holder)
+    for (const holder of world.holders) {
+      const due = waitingIn(holder, world.hour).filter(({ dueS }) => dueS <= (world.hour + DAY_H) * HOUR_S)
+      if (sum(due.map(({ assets }) => assets)) > holder.idle) bring(world, holder, waterFill(world, holder))
+      else if (world.hour % DAY_H === 0) fillUp(world, holder)
+    }
     passHour(world)
   }
   return runOf(world, began)
@@ -123,20 +134,23 @@ export function playFree(seed: number, draw: Draw): Run {
 }
 
 /** How far vaults that share markets came: rounds in which any of them moved, and what is missing of what is possible. */
-export type Settled = { readonly rounds: number; readonly missing: number }
+type Settled = Pick<Run, 'said' | 'realised'> & { readonly rounds: number; readonly missing: number }
 
-/** A round a day, until nothing is moved, after the keeper has watched for two weeks in which nothing changed. */
+/** A round a day, until nothing is moved, after the keeper has watched for two weeks; borrowers answer to the rates. */
 export function playTogether(seed: number, draw: Draw, decide: Decide): Settled {
   const world = drawWorld(seed, draw)
   const keeper = new Keeper(decide)
-  for (; world.hour < WATCHED_H; world.hour += 1) keeper.watch(world)
-  let rounds = 0
-  while (rounds < ROUNDS_MAX && keeper.act(world) > 0) {
-    rounds += 1
+  for (; world.hour < WATCHED_H; passHour(world)) keeper.watch(world)
+  let [rounds, said, realised] = [0, 0, 0]
+  for (; rounds < ROUNDS_MAX; rounds += 1) {
+    const acted = actOf(keeper, world)
+    if (acted.moves === 0) break
+    said += acted.said
+    realised += acted.realised
     for (let hour = 0; hour < DAY_H; hour += 1) passHour(world)
   }
   const earned = sum(world.holders.map((holder) => earnedASecond(world, holder, holder.held)))
-  return { rounds, missing: 1 - earned / mostTogether(world) }
+  return { rounds, missing: 1 - earned / mostTogether(world), said, realised }
 }
 
 /**
@@ -153,7 +167,7 @@ function mostTogether(world: KeeperWorld): number {
     const earned = best.map((_, parts) =>
       parts * part > cap
         ? Number.NEGATIVE_INFINITY
-        : parts * part * lendRate(place, (strangers[index] ?? 0) + parts * part),
+        : parts * part * settledRate(place, (strangers[index] ?? 0) + parts * part, world.hour),
     )
     best = best.map((_, parts) =>
       best

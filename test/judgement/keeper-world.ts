@@ -47,7 +47,6 @@ export type Holder = {
 export type KeeperWorld = {
   hour: number
   readonly baseFeeGwei: number
-  readonly weather: boolean
   readonly places: readonly Place[]
   readonly holders: readonly Holder[]
 }
@@ -57,7 +56,7 @@ export type Draw = {
   readonly hours: number
   readonly baseFeeGwei: number
   readonly holders: number
-  /** Whether borrowers come and go; without, all stays as it begins. */
+  /** Whether borrowers come and go by themselves; without, they only answer to the rate. */
   readonly weather: boolean
   /** Whether holders ask for their money with notice. */
   readonly redemptions: boolean
@@ -88,8 +87,8 @@ export function drawWorld(seed: number, draw: Draw): KeeperWorld {
     const held = places.map(() => 0)
     return { address: address(2, index), held, idle: assets, requests, paid: 0, spent: 0, moves: 0, late: 0 }
   })
-  const { baseFeeGwei, weather } = draw
-  const world = { hour: -BEFORE_H, baseFeeGwei, weather, places, holders }
+  const { baseFeeGwei } = draw
+  const world = { hour: -BEFORE_H, baseFeeGwei, places, holders }
   for (; world.hour < 0; passHour(world)) {
     if (!draw.deployed || world.hour % DAY_H !== 0) continue
     for (const holder of holders) bring(world, holder, waterFill(world, holder))
@@ -154,15 +153,31 @@ export function passHour(world: KeeperWorld): void {
   }
   world.hour += 1
   for (const holder of world.holders) payDue(holder, world.hour * HOUR_S)
-  if (world.weather) for (const [index, place] of world.places.entries()) borrow(world, place, index)
+  for (const [index, place] of world.places.entries()) borrow(world, place, index)
 }
 
 /** Borrowers come for a low rate and go from a high one, a part of them in each hour. */
 function borrow(world: KeeperWorld, place: Place, index: number): void {
   const supplied = suppliedIn(world, index)
   const rate = borrowRate(place, supplied) * YEAR_S
-  place.ease += 0.3 * (Math.exp(-place.elastic * (rate - 0.05)) - place.ease)
+  place.ease += 0.3 * (easeAt(place, rate) - place.ease)
   place.debt = Math.min(0.99 * supplied, (place.demand[BEFORE_H + world.hour] ?? 0) * place.ease)
+}
+
+/** What part of demand a borrow rate a year lets through. */
+const easeAt = ({ elastic }: Place, rate: number) => Math.exp(-elastic * (rate - 0.05))
+
+/** What lenders earn in a place with so much supplied once borrowers have answered to the rate, a fraction a second. Pure. */
+export function settledRate(place: Place, supplied: number, hour: number): number {
+  const demand = place.demand[BEFORE_H + hour] ?? 0
+  let [low, high] = [0, 0.99]
+  for (let halving = 0; halving < 40; halving += 1) {
+    const used = (low + high) / 2
+    const rate = borrowRate({ ...place, debt: used * supplied }, supplied) * YEAR_S
+    if (demand * easeAt(place, rate) > used * supplied) low = used
+    else high = used
+  }
+  return lendRate({ ...place, debt: low * supplied }, supplied)
 }
 
 function payDue(holder: Holder, nowS: number): void {

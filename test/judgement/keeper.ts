@@ -18,6 +18,7 @@ const DRAWS = {
   'spikes-30-gwei': () => ({ ...usual, holders: 1, baseFeeGwei: 30 }),
   'shared-markets': (unit: number) => ({
     ...usual,
+    hours: 720,
     ...{ weather: false, deployed: false, holders: 2 + Math.floor(9 * unit), baseFeeGwei: 1 },
   }),
   'notice-queues': (unit: number) => ({
@@ -31,10 +32,11 @@ type World = keyof typeof DRAWS
 function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
   const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
   if (!draw.weather) {
-    const { rounds, missing } = playTogether(seed, draw, proposals)
+    const { rounds, missing, said, realised } = playTogether(seed, draw, proposals)
     return {
       roundsToSettle: { ours: rounds, baseline: null },
       missingOfJointOptimumPercent: { ours: 100 * missing, baseline: null },
+      saidUsd: { ours: said, baseline: realised },
     }
   }
   const run = playKeeper(seed, draw, proposals)
@@ -69,7 +71,12 @@ const judgeOf = (
 export const allocatorSpikesJudge = (decideOne: AllocatorDecide = decide): Judge =>
   judgeOf(
     ['spikes-1-gwei', 'spikes-10-gwei', 'spikes-30-gwei'],
-    { earnedUsd: { aboveBaseline: true } },
+    {
+      earnedUsd: { aboveBaseline: true },
+      earnedBesideWaterFillingUsd: { medianAtBaseline: true },
+      // A few long spikes make most of the sum: three seeds may be off by twice.
+      saidUsd: { sumWithin: [0.5, 2] },
+    },
     decideOne,
   )
 
@@ -77,10 +84,21 @@ export const allocatorSpikesJudge = (decideOne: AllocatorDecide = decide): Judge
 export const allocatorTogetherJudge = (decideOne: AllocatorDecide = decide): Judge =>
   judgeOf(
     ['shared-markets'],
-    { roundsToSettle: { max: 3 }, missingOfJointOptimumPercent: { medianMax: 1 } },
+    {
+      roundsToSettle: { max: 3 },
+      missingOfJointOptimumPercent: { medianMax: 1 },
+      saidUsd: { sumWithin: [0.75, 1.5] },
+    },
     decideOne,
   )
 
 /** Holders leave with notice: paid in time, and what they wait for earns meanwhile. */
 export const allocatorNoticeJudge = (decideOne: AllocatorDecide = decide): Judge =>
-  judgeOf(['notice-queues'], { lateHours: { max: 0 } }, decideOne)
+  judgeOf(
+    ['notice-queues'],
+    {
+      lateHours: { max: 0 },
+      earnedBesideWaterFillingUsd: { medianAtBaseline: true },
+    },
+    decideOne,
+  )

@@ -37,8 +37,11 @@ function spiky(staysH: number, hours = 2_000): readonly number[] {
 describe('what is remembered of a market', () => {
   it('is a sample an hour, however often it is looked at, and nothing of a clock that went back', () => {
     const once = watched([5, 7], HOUR_S)
-    expect(once).toMatchObject({ sinceS: 0, atS: HOUR_S, samples: 2, meanAssets: 6, gapS: HOUR_S })
-    expect(watched([5, 7], HOUR_S - 1)).toMatchObject({ samples: 1, meanAssets: 5 })
+    expect(once.samples).toEqual([
+      { atS: 0, assets: 5 },
+      { atS: HOUR_S, assets: 7 },
+    ])
+    expect(watched([5, 7], HOUR_S - 1).samples).toEqual([{ atS: 0, assets: 5 }])
     const looked = [{ address: BTC_MARKET, debtAssets: 9n }]
     expect(remember({ [BTC_MARKET]: once }, looked, 0)).toEqual({ [BTC_MARKET]: once })
   })
@@ -50,16 +53,27 @@ describe('what is remembered of a market', () => {
     expect(remember({}, [{ address: BTC_MARKET, debtAssets: null }], HOUR_S)).toEqual({})
   })
 
-  it('tells an hour’s spikes from those of days, and both from the prior', () => {
-    const [short, long] = [1, 48].map((staysH) => persistenceS(watched(spiky(staysH)), PRIOR_S))
-    expect(short).toBeLessThan(2.5 * HOUR_S)
-    expect(long).toBeGreaterThan(15 * HOUR_S)
+  it('is of two weeks, and of what was borrowed in the most and least of them', () => {
+    const { samples, levels } = watched(Array.from({ length: 400 }, (_, hour) => (hour < 64 ? 1e9 : hour)))
+    expect([samples.length, samples[0]?.atS]).toEqual([336, 64 * HOUR_S])
+    expect(levels.map(({ part }) => Math.round(part * 100))).toEqual([50, 30, 15, 5])
+    expect(levels.map(({ assets }) => Math.round(assets))).toEqual([148, 282, 358, 391])
+    expect(watched([5]).levels).toEqual([{ assets: 5, part: 1 }])
   })
 
-  it('is the prior until enough was seen, and where nothing ever changed', () => {
-    expect(persistenceS(watched([1_000_000]), PRIOR_S)).toBeCloseTo(PRIOR_S, 5)
-    expect(persistenceS(watched(Array.from({ length: 300 }, () => 5)), PRIOR_S)).toBeCloseTo(PRIOR_S, 5)
-    const hour = persistenceS(watched(spiky(1, 10)), PRIOR_S)
-    expect(hour).toBeGreaterThan(PRIOR_S / 2)
+  it('tells an hour’s spikes from those of days, and both from the prior', () => {
+    const [short, long] = [1, 48].map((staysH) => persistenceS(watched(spiky(staysH)), 1_500_000, PRIOR_S))
+    expect(short).toBeLessThan(4 * HOUR_S)
+    expect(long).toBeGreaterThan(10 * HOUR_S)
+  })
+
+  it('is the prior until enough was seen that is as unusual, and where nothing ever changed', () => {
+    expect(persistenceS(watched([1_000_000]), 1_000_000, PRIOR_S)).toBeCloseTo(PRIOR_S, 5)
+    const still = watched(Array.from({ length: 300 }, () => 5))
+    expect(persistenceS(still, 5, PRIOR_S)).toBeCloseTo(PRIOR_S, 5)
+    // Hours that hardly differ, each from the last, say nothing of one that is like none of them.
+    const restless = watched(Array.from({ length: 300 }, (_, hour) => 1_000_000 + 1_000 * (hour % 2)))
+    expect(persistenceS(restless, 1_000_000, PRIOR_S)).toBeLessThan(HOUR_S)
+    expect(persistenceS(restless, 1_500_000, PRIOR_S)).toBeCloseTo(PRIOR_S, -2)
   })
 })

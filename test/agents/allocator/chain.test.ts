@@ -157,7 +157,10 @@ describe('on a real chain', () => {
     const again = await observe(seen)
     expect(asked - 1).toBe(3)
     const borrowed = Object.values(again.borrowing)
-    expect(borrowed.map(({ sinceS }) => sinceS)).toEqual([seen.chain.timestampS, seen.chain.timestampS])
+    expect(borrowed.map(({ samples }) => samples.map(({ atS }) => atS))).toEqual([
+      [seen.chain.timestampS],
+      [seen.chain.timestampS],
+    ])
   })
 
   it('knows no curve that the market does not name, or that its rates do not follow', async () => {

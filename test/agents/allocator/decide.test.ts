@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Ended } from '../../../agents/agent.ts'
+import { borrowingOf } from '../../../agents/allocator/borrowing.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
 import type { VaultLook } from '../../../agents/allocator/seen.ts'
 import {
@@ -446,13 +447,17 @@ describe('rates that may not last', () => {
   const brief = policy({ yields: { ...policy().yields, persistenceS: 6 * 3_600 } })
   const { timestampS } = observation().chain
   /** A fortnight of looks at both markets: the second was lent out so far, and no more; for so long at a time. */
-  const seen = (usualEth: number, correlation: number) => {
-    const sinceS = timestampS - 14 * 86_400
-    const known = { sinceS, atS: timestampS, samples: 336, gapS: 3_600, variance: 1e24 }
-    const of = (assets: number) => ({ ...known, lastAssets: assets, meanAssets: assets })
+  const seen = (usualEth: number, correlation: number, btcHours = 336) => {
+    const of = (assets: number, hours = 336) =>
+      borrowingOf(
+        Array.from({ length: hours }, (_, hour) => ({
+          atS: timestampS - (hours - 1 - hour) * 3_600,
+          assets,
+        })),
+      )
     return {
-      [BTC_MARKET]: { ...of(600_000e6), covariance: 0 },
-      [ETH_MARKET]: { ...of(usualEth * 1e6), covariance: correlation * 1e24 },
+      [BTC_MARKET]: of(600_000e6, btcHours),
+      [ETH_MARKET]: { ...of(usualEth * 1e6), variance: 1e28, covariance: correlation * 1e28 },
     }
   }
   const gainOf = (decision: ReturnType<typeof decideOn>) => Number(only(decision).gainUsdMicros) / 1e6
@@ -461,10 +466,8 @@ describe('rates that may not last', () => {
     expect(only(decideOn(uneven, brief)).reason.horizonS).toBe(6 * 3_600)
     const borrowing = seen(30_000_000, 0.99)
     expect(only(decideOn({ ...uneven, borrowing }, brief)).reason.horizonS).toBe(7 * 86_400)
-    const half = { ...borrowing, [BTC_MARKET]: { ...borrowing[BTC_MARKET], sinceS: timestampS - 3_600 } }
-    expect(only(decideOn({ ...uneven, borrowing: half as typeof borrowing }, brief)).reason.horizonS).toBe(
-      7 * 3_600,
-    )
+    const half = seen(30_000_000, 0.99, 2)
+    expect(only(decideOn({ ...uneven, borrowing: half }, brief)).reason.horizonS).toBe(7 * 3_600)
   })
 
   it('discounts a gain by how long such rates lasted, and stands still where that leaves too little', () => {
