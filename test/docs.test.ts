@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sym
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { isAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
@@ -282,10 +283,8 @@ describe.concurrent('every command of the pages', () => {
     if (command.includes('0xBORROWER')) {
       const borrower = await untilFound(async (journal) => {
         const rows = await journal.decisions(':', 100)
-        return rows
-          .find(({ role }) => role === 'liquidator')
-          ?.subject.split(':')
-          .at(-1)
+        const parts = rows.flatMap(({ role, subject }) => (role === 'liquidator' ? subject.split(':') : []))
+        return parts.findLast((part) => isAddress(part))
       })
       return command.replace('0xBORROWER', borrower)
     }
