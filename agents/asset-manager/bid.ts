@@ -1,6 +1,7 @@
 import { native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
+import { beyondStop } from '../protocol/experience.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import { BID, heapsOf, hold, type Purse } from './exposure.ts'
@@ -44,6 +45,7 @@ export function candidateOf(
     return { check: 'value_disputed', message }
   }
   const value = valuate(lot.worthAssets, { ...lot, experience }, lot.lane, quote, policy)
+  if (value.expected.isBeyond) return beyondStop(value.expected, policy.experienceBpsMax)
   const leastAssets = highest(lot.reserveAssets, lot.bestAssets + 1n)
   const raise = (lot.worthAssets * BigInt(policy.raiseBps)) / BPS
   const wantedAssets = lot.bestAssets === 0n ? leastAssets : highest(leastAssets, lot.bestAssets + raise)

@@ -74,7 +74,7 @@ const bidding = settings(
     /** Least raise over the best bid, of the position's value. */
     raiseBps: bps(0, 1_000),
     /** How far recoveries that came in may move what a position is taken to be worth, either way. */
-    experienceBpsMax: bps().default(2_000),
+    experienceBpsMax: bps().default(3_000),
     /** How long before a lot's close bidding begins: where bids are shown, an earlier one only informs rivals. */
     lastCallS: seconds(1, 2_592_000),
     /** A lot that closes sooner, and an epoch whose funding ends sooner, is left alone. */

@@ -1,4 +1,4 @@
-import { decimal } from './text.ts'
+import { decimal, percent } from './text.ts'
 
 /**
  * What became of things that were said, by one name that tells them apart: `bid`, `asset:sBTC`, `seller:0x…`. All are parts
@@ -38,6 +38,8 @@ export type Expectation = {
   /** Cases that are behind it, by the name that has most. */
   readonly won: number
   readonly basis: 'prior' | 'measured'
+  /** What cases say lies further below than they may move the mean. */
+  readonly isBeyond: boolean
 }
 
 /** What was lost on average by the narrowest name that is known well enough, a part of the mark. */
@@ -100,6 +102,7 @@ export function expectError(
     noise: Math.sqrt(known.variance),
     won: known.won,
     basis: Math.round(known.won) < SAMPLES ? 'prior' : 'measured',
+    isBeyond: known.mean < mean - most,
   }
 }
 
@@ -127,4 +130,11 @@ export const losingStop = ({ of, won, gain }: Losing) => ({
   check: 'experience_against',
   message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: find out who knows more than we; it goes on once its experience is reset.`,
   reason: { of, won, gainBps: Math.round(gain * 10_000) },
+})
+
+/** Why something is left alone of which others brought less than the policy lets us allow for. Pure. */
+export const beyondStop = ({ won }: Expectation, mostBps: number) => ({
+  check: 'experience_against',
+  message: `The last ${Math.round(won)} that we won like it brought less than was said by more than the ${percent(BigInt(mostBps))} that the policy lets experience move it. Fix: find out who knows more than we; it goes on once its experience is reset.`,
+  reason: { won: Math.round(won), mostBps },
 })

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
-import { losingOn, losingStop } from '../protocol/experience.ts'
+import { beyondStop, losingOn, losingStop } from '../protocol/experience.ts'
 import { tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
@@ -67,6 +67,7 @@ export function judgeLot(
     },
     policy,
   )
+  if (worth.expected.isBeyond) return beyondStop(worth.expected, policy.shadeBpsMax)
   return { priced, worth, names }
 }
 

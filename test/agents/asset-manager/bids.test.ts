@@ -165,6 +165,8 @@ describe('a position that is worth more to us than it costs', () => {
     // What it gained does not pay for the capital: 12 % a year for 7 days.
     expect(checksOf(after(40, -0.03, 0.002))).toEqual(['experience_against'])
     expect(valued(after(40, -0.03, 0.003)).by).toBe('measured')
+    // Further below than the policy lets experience move it, whatever was gained.
+    expect(checksOf(after(40, -0.4, 0.3))).toEqual(['experience_against'])
   })
 
   it('is bid for by the gain on what is bid where there are several', () => {

@@ -26,7 +26,7 @@ describe('what became of what was said', () => {
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
     expect(expectError(after(times(50, ['bid'], null)), ['bid'], PRIOR)).toEqual({
-      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior' },
+      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior', isBeyond: false },
     })
     const basis = (count: number) => expectError(after(times(count, ['bid'], 0)), ['bid'], PRIOR).basis
     expect([basis(9), basis(10)]).toEqual(['prior', 'measured'])
@@ -52,6 +52,9 @@ describe('what became of what was said', () => {
     const meanOf = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).mean
     expect(meanOf(-0.2)).toBeCloseTo(-0.06, 12)
     expect(meanOf(0.2)).toBeCloseTo(0.04, 12)
+    const isBeyond = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).isBeyond
+    // Ten cases of the prior and forty of these, less what has faded, make 6 %.
+    expect([isBeyond(-0.072), isBeyond(-0.074), isBeyond(0.2)]).toEqual([false, true, false])
   })
   it('says what lost money: by more than chance after five, of sellers sooner than of all', () => {
     const one = (gain: number): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } })
