@@ -89,6 +89,14 @@ export type Colleague = {
   readonly lot: string | null
 }
 
+/** What was bought, by its lot, and became money again: what was paid and what came, all fees taken. */
+export type Recovered = {
+  readonly lot: string
+  readonly paidUsdMicros: bigint
+  readonly cameUsdMicros: bigint
+  readonly atMs: number
+}
+
 /** What every agent knows, whatever its role. */
 export type Moment = {
   readonly nowMs: number
@@ -276,6 +284,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   evidence?(proposal: Proposal, seen: Moment & Seen, policy: Policy): Evidence | null
   /** Compute again what such files say, from them alone: a line each, and whether it holds. */
   verify?(files: Evidence): readonly { readonly ok: boolean; readonly text: string }[]
+  /** What became money again of what it bought for others: the signer's own accounts do not see it. */
+  recovered?(seen: Moment & Seen, policy: Policy): readonly Recovered[]
   /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

@@ -2,6 +2,7 @@ import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
 import { type ManagerPolicy, managerPolicy } from './policy.ts'
 import { reconcile } from './reconcile.ts'
+import { recoveredOf } from './recovered.ts'
 import { see } from './see.ts'
 import type { ManagerSeen } from './seen.ts'
 
@@ -34,4 +35,7 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
   see,
   decide,
   plan: (seen, { declared }) => reconcile(seen, declared),
+  recovered: recoveredOf,
+  secondPrices: ({ bidding }) =>
+    Object.values(bidding.assets).map(({ referenceContract }) => referenceContract),
 }

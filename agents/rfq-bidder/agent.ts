@@ -29,4 +29,5 @@ export const rfqBidder: Agent<RfqBidderPolicy, RfqBidderSeen> = {
   policy: rfqBidderPolicy,
   see,
   decide,
+  secondPrices: ({ assets }) => Object.values(assets).map(({ referenceContract }) => referenceContract),
 }

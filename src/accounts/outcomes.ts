@@ -1,3 +1,4 @@
+import type { Recovered } from '../../agents/agent.ts'
 import type { Case } from '../../agents/protocol/experience.ts'
 import type { Page } from '../journal/accounts.ts'
 import type { Proposal } from '../workflow/proposal.ts'
@@ -35,6 +36,22 @@ export function outcomesOf(
   return [...threads.values()]
     .flatMap((thread) => outcomeOf(thread, pages) ?? [])
     .toSorted((one, other) => one.atMs - other.atMs)
+}
+
+/** List the same of what was bought for others, by the last that was said of each lot. Pure. */
+export function recoveriesOf(
+  recovered: readonly Recovered[],
+  workflows: Iterable<Told>,
+): ReturnType<typeof outcomesOf> {
+  const told = [...workflows].toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  return recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
+    const said = told.find(({ proposal }) => proposal.lot === lot && proposal.said !== undefined)?.proposal
+      .said
+    if (said === undefined || said.markUsdMicros <= 0n) return []
+    const part = (usdMicros: bigint) => Number(usdMicros) / Number(said.markUsdMicros)
+    const error = part(cameUsdMicros - said.worthUsdMicros)
+    return { of: said.of, came: { error, gain: part(cameUsdMicros - paidUsdMicros) }, atMs }
+  })
 }
 
 function threadOf({ proposal }: Told, threads: Map<string, Thread>): Thread {

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
+import type { Recovered } from '../../agents/agent.ts'
 import { type Experience, withCase } from '../../agents/protocol/experience.ts'
-import { outcomesOf, type Told } from '../accounts/outcomes.ts'
+import { outcomesOf, recoveriesOf, type Told } from '../accounts/outcomes.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Accounts } from '../journal/accounts.ts'
@@ -11,8 +12,8 @@ import { createRenewed } from './renewed.ts'
 
 /** What became of what a role said, by its accounts. */
 export type RoleExperience = {
-  /** As it was read last; nothing before. */
-  readonly now: () => readonly Experience[]
+  /** As it was read last, nothing before; and what became money again of what was bought for others. */
+  readonly now: (recovered: readonly Recovered[]) => readonly Experience[]
   /** Read it again if that is due, and do not wait for it. */
   readonly begin: () => void
 }
@@ -35,6 +36,7 @@ export function createExperience(
   const { accounts, journal, clock, log, alarm } = deps
   /** What was told never changes. */
   let told: ReadonlyMap<string, Told> = new Map()
+  let fromMs = 0
   const read = async () => {
     const pages = await accounts.newest(chainId, signer, PAGES_MAX)
     const known = new Map<string, Told>()
@@ -44,7 +46,7 @@ export function createExperience(
       if (workflow !== null) known.set(workflowId, briefly(workflow))
     }
     told = known
-    const fromMs = accounts.forgottenUntilMs(role)
+    fromMs = accounts.forgottenUntilMs(role)
     const experience = outcomesOf(pages, known)
       .filter(({ atMs }) => atMs > fromMs)
       .reduce<readonly Experience[]>(withCase, [])
@@ -55,7 +57,12 @@ export function createExperience(
     ...{ clock, everyMs: () => READ_EVERY_MS },
     onFailed: (error) => log.warn('could not read what came of what was said', { role, signer }, error),
   })
-  return { now: () => renewed.last() ?? [], begin: renewed.begin }
+  const now: RoleExperience['now'] = (recovered) =>
+    recoveriesOf(recovered, told.values())
+      .filter(({ atMs }) => atMs > fromMs)
+      .toSorted((one, other) => one.atMs - other.atMs)
+      .reduce<readonly Experience[]>(withCase, renewed.last() ?? [])
+  return { now, begin: renewed.begin }
 }
 
 /** So many have to be decided before a shortfall is more than bad luck. */

@@ -1,4 +1,4 @@
-import type { Decision, Moment } from '../../agents/agent.ts'
+import type { Decision, Moment, Recovered } from '../../agents/agent.ts'
 import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -26,7 +26,8 @@ type Report = {
 }
 
 /** What is the role's own in it. */
-type Own = Pick<DutyDeps, 'recent' | 'experience' | 'open'> & {
+type Own = Pick<DutyDeps, 'recent' | 'open'> & {
+  readonly experience: (recovered: readonly Recovered[]) => Moment['experience']
   readonly observer: Pick<Observer, 'observe' | 'close'>
   readonly journal: DutyDeps['journal']
 }
@@ -42,10 +43,16 @@ export function createRoleDuty(
     workflowTypes: does.workflowTypes,
     nowMs: clock.nowMs,
     observe: observer.observe,
-    decide: (seen) => does.decide(seen, policy.strategy),
+    decide: (seen) =>
+      does.decide(
+        does.recovered === undefined
+          ? seen
+          : { ...seen, experience: experience(does.recovered(seen, policy.strategy)) },
+        policy.strategy,
+      ),
     prices: (seen) => does.prices?.(seen) ?? [],
     recent,
-    experience,
+    experience: () => experience([]),
     open,
     stopped: () => haltOf(gate()),
     journal,

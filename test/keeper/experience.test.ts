@@ -82,8 +82,8 @@ async function known() {
     { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
   )
   own.begin()
-  await expect.poll(() => own.now().length).toBeGreaterThan(0)
-  return own.now().map(({ of, won }) => [of, Math.round(won)])
+  await expect.poll(() => own.now([]).length).toBeGreaterThan(0)
+  return own.now([]).map(({ of, won }) => [of, Math.round(won)])
 }
 
 it('raises an alarm once ten that were won came to less than was said, by more than the band and not by chance', async () => {
@@ -97,6 +97,26 @@ it('raises an alarm once ten that were won came to less than was said, by more t
   expect(await known()).toEqual([['bid', 10]])
   expect(alarms.map(({ code }) => code)).toEqual(['money.short'])
   expect(alarms[0]?.message).toMatch(/came 4\.0\d % of the price less than was said/)
+})
+
+it('counts what a fund bought and sold again, by what was said of the lot', async () => {
+  const id = 'f'.repeat(32)
+  const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
+  const proposal = proposalOf({ kind: 'bid', lot: id, said })
+  await journal.open(workflowOf('succeeded', { id, opportunity: id, role: 'rfq-bidder', proposal }))
+  await close({ token: TOKEN, assets: -1n, workflowId: id })
+  const own = createExperience(
+    { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
+    { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
+  )
+  own.begin()
+  const recovered = [id, 'another lot'].map((lot) => ({
+    ...{ lot, paidUsdMicros: 90n, cameUsdMicros: 95n },
+    atMs: atHour * HOUR_MS,
+  }))
+  const ofLane = () => own.now(recovered).find(({ of }) => of === 'lane:liquid')
+  await expect.poll(ofLane).toMatchObject({ won: 1, errors: -0.05, gains: 0.05 })
+  expect(own.now([]).some(({ of }) => of === 'lane:liquid')).toBe(false)
 })
 
 it('says nothing of what stays in the band', async () => {

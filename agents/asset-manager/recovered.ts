@@ -1,0 +1,30 @@
+import type { Moment, Recovered } from '../agent.ts'
+import { tokenUnit } from '../protocol/health.ts'
+import { withFee } from './bid.ts'
+import type { ManagerPolicy } from './policy.ts'
+import type { ManagerSeen } from './seen.ts'
+
+/** List what funds of ours bought and sold again, by the service's rows. Pure. What is not known is left out. */
+export function recoveredOf(
+  { funds, deployment, signer }: Moment & ManagerSeen,
+  { bidding }: ManagerPolicy,
+): readonly Recovered[] {
+  return funds.flatMap(({ row }) => {
+    const quote = deployment.assets.find(({ address }) => address === row.quoteAssetAddress)
+    const price = quote === undefined ? undefined : bidding.quoteAssets[quote.symbol]?.priceUsdMicros
+    if (quote === undefined || price === undefined || row.managerAddress !== signer) return []
+    const usdOf = (assets: bigint) => (assets * price) / tokenUnit(quote.decimals)
+    return (row.holdings ?? []).flatMap(
+      ({ holdingStatus, positionId, transferPriceAssets, recoveryValueAssets, disposedAt }) => {
+        if (holdingStatus !== 'disposed' || disposedAt == null) return []
+        if (transferPriceAssets == null || recoveryValueAssets == null) return []
+        return {
+          lot: positionId.toLowerCase(),
+          paidUsdMicros: usdOf(withFee(BigInt(transferPriceAssets), bidding)),
+          cameUsdMicros: usdOf(BigInt(recoveryValueAssets)),
+          atMs: Date.parse(disposedAt),
+        }
+      },
+    )
+  })
+}
