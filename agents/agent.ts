@@ -58,6 +58,8 @@ export type InFlight = {
   readonly occurrence: string
   readonly input: ProposalInput
   readonly exposure: Proposal['exposure']
+  /** What it gave to be first. */
+  readonly offer?: Proposal['offer']
   /** A person is asked about it and has not answered: nothing of it is prepared yet. */
   readonly held?: true
 }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { counted, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Decision, PassedOver } from '../agent.ts'
+import type { Decision, Moment, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
 import { dollars, tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
@@ -10,6 +10,7 @@ import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
 import { sizesOf } from './sizes.ts'
 import { type Bound, type Quote, quote, tightest } from './sizing.ts'
+import { offerOf, shareToTip } from './tips.ts'
 import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 
 /**
@@ -20,9 +21,10 @@ import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 export function chooseAffordable(
   candidates: readonly Candidate[],
   funds: Funds,
-  signer: Address,
+  { signer, recent }: Pick<Moment, 'signer' | 'recent'>,
   policy: LiquidatorPolicy,
 ): Decision {
+  const shareBps = shareToTip(recent, policy.gas.tipShareBpsMax)
   const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
   const { sizes, gapBps } = sizesOf(
     wanted.filter(({ best }) => pays(best, policy)),
@@ -43,15 +45,11 @@ export function chooseAffordable(
       continue
     }
     taken.add(positionOf(one.wanted))
+    const tip = offerOf(size.profitUsdMicros, shareBps, funds, policy)
     const { limitedBy } = one.bound
+    const { candidate } = one.wanted
     proposals.push(
-      proposeLiquidation(
-        one.wanted.candidate,
-        size,
-        { limitedBy, gapBps, gas: funds.liquidation },
-        signer,
-        policy,
-      ),
+      proposeLiquidation(candidate, size, { limitedBy, gapBps, tip, gas: funds.liquidation }, signer, policy),
     )
   }
   for (const one of wanted) if (!sizes.has(one)) passedOver.push(stopOf(one, taken, funds, signer, policy))

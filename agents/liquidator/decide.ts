@@ -29,7 +29,7 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
     if ('check' in judged) passedOver.push(judged)
     else candidates.push(judged)
   }
-  const liquidations = chooseAffordable(candidates, funds, seen.signer, policy)
+  const liquidations = chooseAffordable(candidates, funds, seen, policy)
   const proposals = [...liquidations.proposals]
   passedOver.push(...liquidations.passedOver)
   for (const claim of seen.claims) {

@@ -3,8 +3,9 @@ import { inputText } from '../../src/workflow/proposal.ts'
 import type { Ended, InFlight, Observation } from '../agent.ts'
 import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { seizedCollateral } from '../protocol/liquidation.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import type { LiquidatorSeen } from './seen.ts'
+import type { LiquidatorSeen, MarketSeen } from './seen.ts'
 
 const HOUR_MS = 3_600_000
 const USD_MICROS = 1_000_000n
@@ -99,21 +100,30 @@ const claimed = ({
 })
 
 /**
- * What liquidations in flight will seize: their minimum less the slippage that made it. Once one is mined, its claim
- * counts too until the workflow ends: for seconds, too much rather than too little.
+ * What liquidations in flight will seize: what their repayment buys now, but at least their minimum, and at most that before
+ * slippage. Once one is mined, its claim counts too until the workflow ends: for seconds, too much rather than too little.
  */
 function seizures(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): readonly Coming[] {
-  return seen.inFlight.flatMap(({ workflowType, input }) => {
+  return seen.inFlight.flatMap(({ workflowType, input, exposure }) => {
     if (workflowType !== 'role.liquidator.liquidate') return []
-    const market = seen.deployment.markets.find(({ address }) => address === input.marketAddress)
-    const min = inputText(input, 'minCollateralAssets')
-    return min === undefined
-      ? { token: null, assets: 0n }
-      : {
-          token: market?.collateralAsset ?? null,
-          assets: ceilDiv(BigInt(min) * BPS, BPS - BigInt(policy.slippageBps)),
-        }
+    const pinned = seen.deployment.markets.find(({ address }) => address === input.marketAddress)
+    const min = BigInt(inputText(input, 'minCollateralAssets') ?? -1)
+    if (min < 0n) return { token: null, assets: 0n }
+    const market = seen.markets.find(({ address }) => address === input.marketAddress)
+    const most = ceilDiv(min * BPS, BPS - BigInt(policy.slippageBps))
+    const bought = market === undefined ? null : boughtFor(exposure.assets, most, market)
+    const assets = bought === null ? most : bought > min ? bought : min
+    return { token: pinned?.collateralAsset ?? null, assets }
   })
+}
+
+/** What a repayment buys in a market now, at most so much; null where the market does not say. */
+function boughtFor(repayAssets: bigint, most: bigint, market: MarketSeen): bigint | null {
+  const { oracle, loanDecimals, collateralDecimals, liquidationBonusBps } = market
+  if (oracle === null || oracle.priceWad <= 0n) return null
+  if (loanDecimals === null || collateralDecimals === null || liquidationBonusBps === null) return null
+  const price = { priceWad: oracle.priceWad, loanDecimals, collateralDecimals }
+  return seizedCollateral(repayAssets, most, { price, liquidationBonusBps })
 }
 
 /** Price gas at the head's base fee and our tip; what is reserved has the policy's headroom. */

@@ -43,6 +43,8 @@ const gas = settings({
   /** Added to the head's base fee in what must be there for gas: for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
   nativePriceUsdMicros: nativePrice(),
+  /** Most of what a liquidation brings that may be tipped, so that it lands before those of rivals. */
+  tipShareBpsMax: bps(0, 9_000).prefault('50 %'),
 })
 
 /** Pairs are named by their symbols, collateral first: `sBTC/sUSD`. */

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import { BPS, ceilDiv, collateralWorth, tokenUnit } from '../protocol/health.ts'
+import { BPS, ceilDiv, collateralWorth, tokenUnit, WAD } from '../protocol/health.ts'
 import { badDebtAfter } from '../protocol/liquidation.ts'
 import { decimal, dollars, tokens } from '../protocol/text.ts'
 import type { GasCost } from './funds.ts'
@@ -8,9 +8,15 @@ import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { Quote } from './sizing.ts'
 import { health } from './text.ts'
+import type { Tip } from './tips.ts'
 
-/** How a size came about: its limit, how far above the set any other can be, and what its gas costs. */
-type Sized = { readonly limitedBy: string; readonly gapBps: number; readonly gas: GasCost }
+/** How a size came about: its limit, how far above the set any other can be, and what its gas and its tip cost. */
+type Sized = {
+  readonly limitedBy: string
+  readonly gapBps: number
+  readonly gas: GasCost
+  readonly tip: Tip
+}
 
 /**
  * Write the proposal to liquidate a candidate at a size, with every number that led to it. Pure.
@@ -20,12 +26,13 @@ type Sized = { readonly limitedBy: string; readonly gapBps: number; readonly gas
 export function proposeLiquidation(
   candidate: Candidate,
   size: Quote,
-  { limitedBy, gapBps, gas }: Sized,
+  { limitedBy, gapBps, gas, tip }: Sized,
   signer: Address,
   policy: LiquidatorPolicy,
 ): Proposal {
   const { facility, market, figures, subject } = candidate
-  const minCollateralAssets = leastCollateral(candidate, size, policy)
+  const minCollateralAssets = leastCollateral(candidate, size, { gas, tip }, policy)
+  const gainUsdMicros = size.profitUsdMicros - tip.usdMicros
   return {
     workflowType: 'role.liquidator.liquidate',
     kind: 'liquidate',
@@ -40,10 +47,11 @@ export function proposeLiquidation(
       recipientAddress: signer,
     },
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
-    gainUsdMicros: size.profitUsdMicros,
+    gainUsdMicros,
     worthUsdMicros: size.profitUsdMicros + gas.usdMicros,
+    offer: tip.offer,
     urgent: true,
-    summary: summaryOf(candidate, size, gas),
+    summary: summaryOf(candidate, size, { gas, tip }, gainUsdMicros),
     reason: {
       limitedBy,
       setGapBps: gapBps,
@@ -72,6 +80,8 @@ export function proposeLiquidation(
       gasUsdMicros: String(gas.usdMicros),
       nativeUsdMicros: String(gas.nativeUsdMicros),
       gasAssets: String(size.gasAssets),
+      ...{ tipWei: String(tip.offer.tipWei), tipShareBps: tip.offer.shareBps },
+      tipUsdMicros: String(tip.usdMicros),
       profitAssets: String(size.profitAssets),
       profitUsdMicros: String(size.profitUsdMicros),
       badDebtAssets: String(
@@ -85,18 +95,21 @@ export function proposeLiquidation(
 }
 
 /**
- * The collateral below which the call is to revert: what is due less slippage, and never so little that repayment, gas
- * and the least profit are not in it.
+ * The collateral below which the call is to revert: what is due less slippage, and never so little that repayment, exit
+ * haircut, gas as it is reserved, tip and the least profit are not in it.
  */
 function leastCollateral(
   { market }: Candidate,
-  { seizeAssets, repayAssets, gasAssets }: Quote,
+  { seizeAssets, repayAssets, haircutAssets }: Quote,
+  { gas, tip }: Pick<Sized, 'gas' | 'tip'>,
   { slippageBps, profitUsdMicrosMin }: LiquidatorPolicy,
 ): bigint {
   const slipped = (seizeAssets * (BPS - BigInt(slippageBps))) / BPS
   const price = { ...market, priceWad: market.price.priceWad }
-  const profitAssets = ceilDiv(profitUsdMicrosMin * tokenUnit(market.loanDecimals), market.loanPriceUsdMicros)
-  const paying = collateralWorth(repayAssets + gasAssets + profitAssets, price)
+  const reserveUsdMicros = ceilDiv(gas.reserveWei * gas.nativeUsdMicros, WAD)
+  const neededUsdMicros = reserveUsdMicros + tip.usdMicros + profitUsdMicrosMin
+  const neededAssets = ceilDiv(neededUsdMicros * tokenUnit(market.loanDecimals), market.loanPriceUsdMicros)
+  const paying = collateralWorth(repayAssets + haircutAssets + neededAssets, price)
   const least = paying > slipped ? paying : slipped
   return least < seizeAssets ? least : seizeAssets
 }
@@ -104,7 +117,12 @@ function leastCollateral(
 const haircutBps = (size: Quote) => ceilDiv(size.haircutAssets * BPS, size.seizeValueAssets)
 
 /** One line for the timeline: `health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), …`. */
-function summaryOf({ market, healthFactorWad }: Candidate, size: Quote, gas: GasCost): string {
+function summaryOf(
+  { market, healthFactorWad }: Candidate,
+  size: Quote,
+  { gas, tip }: Pick<Sized, 'gas' | 'tip'>,
+  gainUsdMicros: bigint,
+): string {
   const bonusBps = ((size.seizeValueAssets - size.repayAssets) * BPS) / size.repayAssets
   const sign = bonusBps < 0n ? '' : '+'
   return [
@@ -112,6 +130,7 @@ function summaryOf({ market, healthFactorWad }: Candidate, size: Quote, gas: Gas
     `seize ${tokens(size.seizeAssets, market.collateralDecimals, market.collateralSymbol)} (${sign}${decimal(bonusBps, 2, 2)} %)`,
     `haircut ${decimal(haircutBps(size), 2, 2)} %`,
     `gas ${dollars(gas.usdMicros)}`,
-    `expect +${dollars(size.profitUsdMicros)}`,
+    ...(tip.usdMicros === 0n ? [] : [`tip ${dollars(tip.usdMicros)}`]),
+    `expect +${dollars(gainUsdMicros)}`,
   ].join(', ')
 }

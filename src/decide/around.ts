@@ -41,6 +41,7 @@ export const inFlight = ({ id, proposal, held }: Brief): InFlight => ({
   occurrence: proposal.occurrence,
   input: proposal.input,
   exposure: proposal.exposure,
+  ...(proposal.offer === undefined ? {} : { offer: proposal.offer }),
   ...(held ? { held } : {}),
 })
 

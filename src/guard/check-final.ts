@@ -235,7 +235,7 @@ function checkRan(result: SimulationResult, calls: readonly ClearedCall[]): Refu
 
 /** What is cleared: these bytes, under these rules, with these effects. */
 const clearanceOf = (
-  { block, bundle }: SimulationResult,
+  { block, bundle, timestampS }: SimulationResult,
   predictedTokens: readonly TokenChange[],
   { calls, subject, notAfterMs }: Bundle,
   { judgement }: Asked,
@@ -254,6 +254,7 @@ const clearanceOf = (
     bundle.flatMap(({ logs }) => logs),
     subject,
   ),
+  ...(judgement.gasWeiMax === undefined ? {} : { gasWeiMax: judgement.gasWeiMax(timestampS) }),
   ...(judgement.holdings === undefined ? {} : { holdings: judgement.holdings() }),
 })
 

@@ -17,7 +17,7 @@ import { CONFIRMATION_MS_MAX, confirm } from '../pipeline/confirm.ts'
 import { type CarryDeps, carry, resend } from '../pipeline/in-flight.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { registrations } from '../pipeline/register.ts'
-import { type FeePolicy, payloadCapWei, quoteFees } from '../pipeline/transactions/fees.ts'
+import { type FeePolicy, firstOffer } from '../pipeline/transactions/fees.ts'
 import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import { hasFailed, type ReplaceTerms } from '../pipeline/transactions/replace.ts'
@@ -123,8 +123,8 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
           rulesetHash: ruleset.hash,
           safe: () => deps.gate().safe ?? null,
           fees: (needs) => {
-            const capWei = payloadCapWei(fees, workflow.proposal, { ...needs, weiMax: gasWeiMax })
-            return quoteFees(view().baseFeePerGasWei, fees, { capWei, tipWei: deps.gas.tipWei() })
+            const gas = { ...needs, weiMax: gasWeiMax }
+            return firstOffer(workflow, view().baseFeePerGasWei, fees, gas, deps.gas.tipWei())
           },
           nextNonce: (address) => nextNonce(workflow.chainId, address, journal),
           checkBudget: (ask) => budget(ask, workflow),

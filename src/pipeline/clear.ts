@@ -43,7 +43,7 @@ export async function clear(workflow: Workflow, signer: SignerState, deps: Clear
     const message = `The service's answer expired before the guard could clear it.`
     return moved(move(workflow, 'expired', nowMs(), { note: { check: 'expired', message } }))
   }
-  const quoted = quoteFees(head.baseFeePerGasWei, deps.fees)
+  const quoted = quoteFees(head.baseFeePerGasWei, deps.fees, { ownTipWei: workflow.proposal.offer?.tipWei })
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs(), { note: quoted }))
   // On another block than ours in flight were counted at, one of them would run twice, or not at all.
   const isBound = pending.length > 0 || isShared

@@ -89,7 +89,7 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
   const head = await deps.nodes.head()
   if (head.number <= clearance.blockNumber) return wait(HEAD_WAIT_MS)
   const nowMs = deps.nowMs()
-  const quoted = quoteFees(head.baseFeePerGasWei, deps.fees)
+  const quoted = quoteFees(head.baseFeePerGasWei, deps.fees, { ownTipWei: workflow.proposal.offer?.tipWei })
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
   const gas = clearance.payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n)
   const gasWei = gas * quoted.fees.maxFeePerGasWei

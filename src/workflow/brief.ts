@@ -5,7 +5,7 @@ import { isHeld, type Workflow } from './workflow.ts'
 export type Brief = Pick<Workflow, 'id' | 'role' | 'signer' | 'shadow'> & {
   readonly proposal: Pick<
     Workflow['proposal'],
-    'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'exposure' | 'lot'
+    'workflowType' | 'kind' | 'subject' | 'occurrence' | 'input' | 'exposure' | 'lot' | 'offer'
   >
   /** Whether it waits for a person. */
   readonly held: boolean
@@ -19,12 +19,13 @@ export type Brief = Pick<Workflow, 'id' | 'role' | 'signer' | 'shadow'> & {
 export function briefOf(workflow: Workflow): Brief {
   const { id, role, signer, shadow, slots, clearance } = workflow
   const holdings = slots.length === 0 ? undefined : clearance?.holdings
-  const { workflowType, kind, subject, occurrence, input, exposure, lot } = workflow.proposal
+  const { workflowType, kind, subject, occurrence, input, exposure, lot, offer } = workflow.proposal
   return {
     ...{ id, role, signer, ...(shadow === undefined ? {} : { shadow }) },
     proposal: {
       ...{ workflowType, kind, subject, occurrence, input, exposure },
       ...(lot === undefined ? {} : { lot }),
+      ...(offer === undefined ? {} : { offer }),
     },
     held: isHeld(workflow),
     nonces: slots.length === 0 ? 1 : slots.filter(({ state }) => state === 'open').length,

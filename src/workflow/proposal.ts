@@ -49,6 +49,8 @@ export type Proposal = {
   readonly loosens?: true
   /** Others are as fast: it goes before what waits for the signer, and what is in its way is bumped. */
   readonly urgent?: true
+  /** What it gives to be first, beside what others tip: wei for one unit of gas, and the part of what it brings that is. */
+  readonly offer?: { readonly tipWei: bigint; readonly shareBps: number }
   /** The position that it bids for, lower case: no two roles of one keeper bid on the same. */
   readonly lot?: string
   /** The person who submitted it; absent where the role's agent proposes it. */

@@ -73,6 +73,8 @@ export type Clearance = {
   readonly allowances: readonly StandingAllowance[]
   /** Absent in a journal of an earlier release. */
   readonly uses?: Uses
+  /** What its gas may cost at most, wei, by the guard's own sum of what it brings; absent where it makes none. */
+  readonly gasWeiMax?: bigint
   /** Absent where nothing of it counts over several keys. */
   readonly holdings?: readonly Holding[]
 }

@@ -27,6 +27,7 @@ const WORLDS = [
   'spikes-30-gwei',
   'shared-markets',
   'notice-queues',
+  'tips-at-auction',
   'small-books',
   'joint-exit',
   'claims',

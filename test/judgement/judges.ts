@@ -3,6 +3,7 @@ import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
 import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorJudge } from './liquidator.ts'
+import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'
 import {
   managerAdverseJudge,
@@ -21,6 +22,7 @@ export const judges: readonly Judge[] = [
   liquidatorBooksJudge(),
   liquidatorExitJudge(),
   liquidatorClaimsJudge(),
+  liquidatorTipsJudge(),
   allocatorJudge,
   allocatorSpikesJudge(),
   allocatorTogetherJudge(),

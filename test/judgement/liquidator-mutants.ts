@@ -1,6 +1,7 @@
 import { decide } from '../../agents/liquidator/decide.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 import type { Mutant } from './judgement.ts'
+import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import {
   type LiquidatorDecide,
   liquidatorBooksJudge,
@@ -52,6 +53,13 @@ const oneByOne: LiquidatorDecide = (seen, policy) => ({
   passedOver: [],
 })
 
+const racesForgotten = seeing(() => ({ recent: [] }))
+/** The tip of the market, whatever is at stake. */
+const tipForgotten: LiquidatorDecide = (seen, policy) => {
+  const { proposals, ...rest } = decide(seen, policy)
+  return { ...rest, proposals: proposals.map(({ offer: _offer, ...one }) => one) }
+}
+
 /** Deadly mistakes of the liquidator. */
 export const liquidatorMutants: readonly Mutant[] = [
   { name: 'gain doubled', judge: liquidatorExitJudge(gainDoubled), scenario: 'joint-exit' },
@@ -61,4 +69,6 @@ export const liquidatorMutants: readonly Mutant[] = [
   { name: 'what they share spent twice', judge: liquidatorBooksJudge(oneByOne), scenario: 'small-books' },
   { name: 'gas forgotten', judge: liquidatorClaimsJudge(gasForgotten), scenario: 'claims' },
   { name: 'gas forgotten', judge: liquidatorBooksJudge(gasForgotten), scenario: 'small-books' },
+  { name: 'lost races forgotten', judge: liquidatorTipsJudge(racesForgotten), scenario: 'tips-at-auction' },
+  { name: 'tip forgotten', judge: liquidatorTipsJudge(tipForgotten), scenario: 'tips-at-auction' },
 ]

@@ -217,10 +217,10 @@ describe('two policies of a role', () => {
         '',
       ],
     })
-    expect(await diff(shipped.replace('slippage: "1 %"', 'slippage: "2 %"'))).toMatchObject({
+    expect(await diff(shipped.replace('slippage: "4 %"', 'slippage: "2 %"'))).toMatchObject({
       code: 4,
       lines: [
-        'unknown   strategy.slippage: 1 % → 2 %',
+        'unknown   strategy.slippage: 4 % → 2 %',
         'FILE is not known to be narrower than FILE; the change is HASH.',
         '',
       ],

@@ -35,6 +35,8 @@ export type Judgement = {
     /** What the bundle does to the signer's balance of a token, base units. */
     readonly changeOf: (token: Address) => bigint
   }) => Refusal | null
+  /** What its gas may cost at most, wei, by what it brings at a block's time; absent where that is not judged. */
+  readonly gasWeiMax?: (timestampS: number) => bigint
   /** The sums that `checkOutcome` passed and that other keys share; absent: none. */
   readonly holdings?: () => readonly Holding[]
 }

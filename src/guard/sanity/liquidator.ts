@@ -4,7 +4,7 @@ import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { nativePrice } from '../../service/contract/native-price.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
-import { amountText, type Denomination, decimal, time, usd } from '../../units.ts'
+import { amountText, type Denomination, decimal, percent, time, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
@@ -33,6 +33,8 @@ const liquidationLimits = (pinned: readonly Denomination[]) =>
     /** Least part of our own computed seizure that the call must insist on. */
     minCollateralBps: bps(1).transform(BigInt),
     nativePriceUsdMicros: nativePrice(),
+    /** Most of the bonus, at the least that the call takes, that its gas may cost. */
+    gasShareBps: bps(1, 10_000).prefault('90 %').transform(BigInt),
     /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
     profitUsdMicrosMin: usdMicros(),
   })
@@ -97,7 +99,9 @@ function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
       checkRepayment(liquidation, reads) ??
       checkMinimum(liquidation, reads, limits),
     checkOutcome: ({ timestampS, gasWei }) =>
-      checkProfit(liquidation, reads, limits, (gasWei * native(timestampS)) / WAD) ?? inventory.check(),
+      checkProfit(liquidation, reads, limits, gasWei, native(timestampS)) ?? inventory.check(),
+    gasWeiMax: (timestampS) =>
+      (leastBonus(liquidation, reads) * limits.gasShareBps * WAD) / (BPS * native(timestampS)),
     holdings: inventory.holdings,
   }
 }
@@ -183,23 +187,38 @@ function checkMinimum(
   )
 }
 
-/** Demand the least profit of the least that the call takes: whatever seizes less than that reverts. */
+/** What is left of the least that the call takes once the repayment is taken off, millionths of a dollar; 0 where not known. */
+function leastBonus(liquidation: Liquidation, reads: LiquidationReads): bigint {
+  const { repay, proposal } = liquidation
+  const { leastWorth = 0n } = dueFor(liquidation, reads) ?? {}
+  const { usdMicros, assets } = proposal.exposure
+  return leastWorth > repay ? ((leastWorth - repay) * usdMicros) / assets : 0n
+}
+
+/**
+ * Demand the least profit of the least that the call takes, as whatever seizes less than that reverts, and that gas takes no
+ * more than its share.
+ */
 function checkProfit(
   liquidation: Liquidation,
   reads: LiquidationReads,
-  { profitUsdMicrosMin }: LiquidationLimits,
-  gasUsdMicros: bigint,
+  { profitUsdMicrosMin, gasShareBps }: LiquidationLimits,
+  gasWei: bigint,
+  nativeUsdMicros: bigint,
 ): Refusal | null {
-  const due = dueFor(liquidation, reads)
-  if (due === null) return unread('what would be seized')
-  const { repay, proposal } = liquidation
-  const { exposure } = proposal
-  const bonusUsdMicros = ((due.leastWorth - repay) * exposure.usdMicros) / exposure.assets
-  const profit = bonusUsdMicros - gasUsdMicros
-  if (profit >= profitUsdMicrosMin) return null
+  if (dueFor(liquidation, reads) === null) return unread('what would be seized')
+  const bonus = leastBonus(liquidation, reads)
+  const gas = (gasWei * nativeUsdMicros) / WAD
+  if (bonus - gas < profitUsdMicrosMin) {
+    return refuse(
+      'profit_below_floor',
+      `At the least collateral that the call takes, the bonus less gas is ${usd(bonus - gas)}; the policy demands ${usd(profitUsdMicrosMin)}.`,
+    )
+  }
+  if (gas * BPS <= bonus * gasShareBps) return null
   return refuse(
-    'profit_below_floor',
-    `At the least collateral that the call takes, the bonus less gas is ${usd(profit)}; the policy demands ${usd(profitUsdMicrosMin)}.`,
+    'gas_above_share',
+    `Its gas costs ${usd(gas)} at the fee offered, of a bonus of ${usd(bonus)} at the least collateral that the call takes; the policy allows ${percent(gasShareBps)} of it.`,
   )
 }
 

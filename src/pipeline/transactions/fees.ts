@@ -3,6 +3,7 @@ import { type Checked, refuse } from '../../errors.ts'
 import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
 import { native } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
 
 /** Larger is a slip of the pen. */
 const FIGURE_MAX = 999_999
@@ -69,7 +70,13 @@ export type GasNeeds = {
   readonly limit: bigint
   /** What they may cost at most, by `limits.perWorkflow`. */
   readonly weiMax: bigint
+  /** And by the guard's own sum of what they bring; absent where it makes none. */
+  readonly shareWeiMax?: bigint
 }
+
+/** What the guard lets gas cost by its own sum of what a workflow brings. Pure. */
+export const shareOf = (clearance: Workflow['clearance']): Pick<GasNeeds, 'shareWeiMax'> =>
+  clearance?.gasWeiMax === undefined ? {} : { shareWeiMax: clearance.gasWeiMax }
 
 /**
  * The most that one unit of gas of a workflow's payloads may cost, wei: below the policy's cap, within the share of what
@@ -78,15 +85,16 @@ export type GasNeeds = {
 export function payloadCapWei(
   policy: FeePolicy,
   { worthUsdMicros }: Pick<Proposal, 'worthUsdMicros'>,
-  { used, limit, weiMax }: GasNeeds,
+  { used, limit, weiMax, shareWeiMax }: GasNeeds,
 ): bigint {
   const affordable = limit === 0n ? UNLIMITED : weiMax / limit
+  const worthwhile = shareWeiMax === undefined || used === 0n ? UNLIMITED : shareWeiMax / used
   const { gainShareBps, nativePriceUsdMicros } = policy
   const share =
     worthUsdMicros === undefined || used === 0n
       ? UNLIMITED
       : (max(worthUsdMicros, 0n) * gainShareBps * 10n ** 18n) / (10_000n * nativePriceUsdMicros * used)
-  return min(payloadRoomWei(policy), min(share, affordable))
+  return min(payloadRoomWei(policy), min(min(share, worthwhile), affordable))
 }
 
 /** What an offer depends on besides the base fee. */
@@ -95,12 +103,16 @@ export type OfferTerms = {
   readonly capWei?: bigint
   /** What others tip; absent or null: nobody said. */
   readonly tipWei?: bigint | null
+  /** What the workflow itself gives to be first: only the cap bounds it. */
+  readonly ownTipWei?: bigint | undefined
   /** A replacement offers no less than this, as far as the cap goes. */
   readonly atLeast?: Fees
 }
 
-const tipOf = ({ priorityFeePerGasWei, priorityFeePerGasWeiMax }: FeePolicy, { tipWei }: OfferTerms) =>
-  min(max(tipWei ?? 0n, priorityFeePerGasWei), priorityFeePerGasWeiMax)
+const tipOf = (
+  { priorityFeePerGasWei, priorityFeePerGasWeiMax }: FeePolicy,
+  { tipWei, ownTipWei = 0n }: OfferTerms,
+) => max(min(max(tipWei ?? 0n, priorityFeePerGasWei), priorityFeePerGasWeiMax), ownTipWei)
 
 /** Choose the first offer for a base fee. Refuses when the cap is below the base fee. Pure. */
 export function quoteFees(
@@ -118,6 +130,18 @@ export function quoteFees(
   const tipWei = tipOf(policy, terms)
   const maxFeePerGasWei = min((baseFeePerGasWei * policy.baseFeeBps) / 10_000n + tipWei, capWei)
   return { ok: true, fees: { maxFeePerGasWei, maxPriorityFeePerGasWei: min(tipWei, maxFeePerGasWei) } }
+}
+
+/** Choose the first offer for the payloads of a workflow, by what they bring and what it gives to be first. Pure. */
+export function firstOffer(
+  { proposal, clearance }: Pick<Workflow, 'proposal' | 'clearance'>,
+  baseFeePerGasWei: bigint,
+  policy: FeePolicy,
+  gas: GasNeeds,
+  tipWei: bigint | null,
+): Checked<{ fees: Fees }> {
+  const capWei = payloadCapWei(policy, proposal, { ...gas, ...shareOf(clearance) })
+  return quoteFees(baseFeePerGasWei, policy, { capWei, tipWei, ownTipWei: proposal.offer?.tipWei })
 }
 
 /**

@@ -1,7 +1,15 @@
 import { invariant } from '../../errors.ts'
 import { type Attempt, type AttemptPurpose, type Slot, withNewAttempt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { bumpFees, type FeePolicy, type Fees, type OfferTerms, payloadCapWei, quoteFees } from './fees.ts'
+import {
+  bumpFees,
+  type FeePolicy,
+  type Fees,
+  type OfferTerms,
+  payloadCapWei,
+  quoteFees,
+  shareOf,
+} from './fees.ts'
 import { gasOf, orderAttempt, sentBy } from './transaction.ts'
 
 /** The chain, as far as fees and replacements depend on it. */
@@ -70,13 +78,13 @@ function closingReason(
 function capOf(
   slot: Slot,
   purpose: AttemptPurpose,
-  { proposal, slots }: Workflow,
+  { proposal, slots, clearance }: Workflow,
   terms: ReplaceTerms,
 ): bigint {
   if (purpose === 'noop' || slot.kind === 'revoke') return terms.fees.maxFeePerGasWei
   const payloads = slots.filter(({ kind }) => kind === 'intent')
   const weiMax = terms.gasWeiMax - sentBy(payloads)
-  return payloadCapWei(terms.fees, proposal, { ...gasOf(payloads), weiMax })
+  return payloadCapWei(terms.fees, proposal, { ...gasOf(payloads), weiMax, ...shareOf(clearance) })
 }
 
 /**
@@ -147,7 +155,8 @@ function withReplacement(slot: Slot, workflow: Workflow, view: ReplaceView, term
   const capWei = capOf(slot, purpose, workflow, terms)
   const atLeast = last.state === 'sent' ? overtakenBy(slot, last, capWei, view, terms) : null
   if (!mustClose && !isStuck && atLeast === null && !isAboveCap(slot, terms.fees)) return slot
-  const offer = { capWei, tipWei: terms.tipWei, ...(atLeast === null ? {} : { atLeast }) }
+  const ownTipWei = purpose === 'payload' ? workflow.proposal.offer?.tipWei : undefined
+  const offer = { capWei, tipWei: terms.tipWei, ownTipWei, ...(atLeast === null ? {} : { atLeast }) }
   const fees = nextFees(last, slot, purpose, offer, view, terms)
   if (fees === null) return slot
   return withNewAttempt(slot, orderAttempt(slot, purpose, fees, view.nowMs, terms.noopGas))

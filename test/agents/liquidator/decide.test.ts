@@ -58,7 +58,7 @@ describe('a liquidation that pays', () => {
         vaultAddress: VAULT,
         borrowerAddress: BORROWER,
         repayAssets: '20500000000',
-        minCollateralAssets: '42619500',
+        minCollateralAssets: '41328000',
         recipientAddress: SIGNER,
       },
       exposure: { token: LOAN, assets: 20_500_000_000n, usdMicros: 20_500_000_000n },
@@ -80,17 +80,18 @@ describe('a liquidation that pays', () => {
     expect(of('seizeValueAssets') - of('repayAssets')).toBe(of('bonusAssets'))
     expect(of('bonusAssets') - of('haircutAssets') - of('gasAssets')).toBe(of('profitAssets'))
     expect(of('gasUsdMicros')).toBe((of('gasWei') * 3_000n) / 10n ** 12n)
-    expect(of('minCollateralAssets')).toBe((of('seizeAssets') * 9_900n) / 10_000n)
+    expect(of('minCollateralAssets')).toBe((of('seizeAssets') * 9_600n) / 10_000n)
     expect(proposal?.reason.limitedBy).toBe('close_factor')
   })
 
   it('insists on the collateral that the least profit needs, where slippage would take it', () => {
     const rules = policy({ profitUsdMicrosMin: 900_000_000n })
     const of = (key: string) => BigInt(String(proposed(observation(), rules)[0]?.reason[key]))
-    // $20,500 and $900 and gas, at 50,000 sUSD for 10^8 base units.
-    const least = (20_500_000_000n + 900_000_000n + of('gasAssets')) * 100n
+    // $20,500 and $900, the haircut, and gas at half more than the head's base fee, at 50,000 sUSD for 10^8 base units.
+    const gas = (of('gasAssets') * 3n) / 2n
+    const least = (20_500_000_000n + 900_000_000n + of('haircutAssets') + gas) * 100n
     expect(of('minCollateralAssets')).toBe((least + 49_999n) / 50_000n)
-    expect(of('minCollateralAssets')).toBeGreaterThan((of('seizeAssets') * 9_900n) / 10_000n)
+    expect(of('minCollateralAssets')).toBeGreaterThan((of('seizeAssets') * 9_600n) / 10_000n)
   })
 })
 
@@ -527,13 +528,15 @@ describe('the sale of all that is seized', () => {
     const input = {
       marketAddress: MARKET,
       borrowerAddress: otherBorrower('9'),
-      minCollateralAssets: '9900000',
+      minCollateralAssets: '9700000',
     }
+    // It buys 5,000 dollars with a bonus of 5 %.
+    const exposure = { token: LOAN, assets: 4_761_904_762n, usdMicros: 4_761_904_762n }
     // 0.1 sBTC each: 5,000 dollars in the balance, in a claim and in flight.
     const ways = [
       { balances: { [LOAN]: 10n ** 12n, [BTC]: 10_000_000n } },
       { claims: [claim({ collateralAssets: 10_000_000n, settleableAtS: 2_000 })] },
-      { inFlight: [underWay({ input })] },
+      { inFlight: [underWay({ input, exposure })] },
     ]
     for (const way of ways)
       expect(gains(observation(way), depth(1_000))[0]).toBeCloseTo(one - 21_525 * 0.1 * 2 * 0.005, 2)

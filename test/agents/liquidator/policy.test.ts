@@ -33,7 +33,7 @@ describe('a strategy', () => {
   it('reads amounts as integers of any size and counts as numbers', () => {
     const strategy = liquidatorPolicy(TOKENS).parse(strategyText())
     expect(strategy.collaterals.sETH?.inventoryAssetsMax).toBe(500n * 10n ** 18n)
-    expect(strategy.slippageBps).toBe(100)
+    expect(strategy.slippageBps).toBe(400)
   })
 
   it('refuses with path, value and fix', () => {

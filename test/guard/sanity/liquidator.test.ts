@@ -264,6 +264,20 @@ describe('a liquidation on a scripted chain', () => {
     expect(await reasonOf({}, floor('19.400001 USD'))).toBe('profit_below_floor')
   })
 
+  it('lets gas take no more than its share of the bonus, to the wei, and says how much that is', async () => {
+    // 200,000 gas of $20 at $3,000: 90 % of it at 30 gwei.
+    const sanity = judgedWith({ profitMin: '0 USD', nativePrice: '3,000 USD' })
+    const at = (maxFeePerGasWei: bigint): FinalOptions => ({
+      ...liquidating,
+      ruleset: { ...ruleset, sanity },
+      signer: { ...liquidating.signer, maxFeePerGasWei },
+    })
+    expect(await reasonOf({}, at(30_000_000_000n))).toBe('cleared')
+    expect(await reasonOf({}, at(30_000_002_000n))).toBe('gas_above_share')
+    const checked = await checkFinal(at(1n), { nodes: scripted({}) })
+    expect(checked).toMatchObject({ clearance: { gasWeiMax: 6n * 10n ** 15n } })
+  })
+
   it('reads what native coin is worth, and takes the dearest that it believes where that cannot be', async () => {
     // 200,000 gas at 1 gwei: of the $20 that are left $0.60 at $3,000, and $2 at the $10,000 of the policy.
     const by = (

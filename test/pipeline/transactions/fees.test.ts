@@ -69,6 +69,15 @@ describe('the first offer', () => {
     expect(tipOf(31n)).toEqual({ ok: true, fees: fees(230n, 30n) })
   })
 
+  it('tips what the workflow gives to be first, as far as the cap goes', () => {
+    const tipOf = (ownTipWei: bigint, capWei?: bigint) =>
+      quoteFees(100n, policy, { tipWei: 20n, ownTipWei, ...(capWei === undefined ? {} : { capWei }) })
+    expect(tipOf(19n)).toEqual({ ok: true, fees: fees(220n, 20n) })
+    expect(tipOf(500n)).toEqual({ ok: true, fees: fees(700n, 500n) })
+    expect(tipOf(500n, 300n)).toEqual({ ok: true, fees: fees(300n, 300n) })
+    expect(bumpFees(fees(100n, 10n), 100n, policy, { ownTipWei: 500n })).toEqual(fees(700n, 500n))
+  })
+
   it('stays so far below the cap that a no-op can replace it, and is refused one wei above', () => {
     expect(quoteFees(450n, policy)).toEqual({ ok: true, fees: fees(909n, 10n) })
     expect(quoteFees(909n, policy)).toEqual({ ok: true, fees: fees(909n, 10n) })
@@ -109,6 +118,11 @@ describe('the cap of a payload', () => {
     expect(costUsdMicros).toBeLessThanOrEqual(2_700_000n)
     expect(costUsdMicros).toBeGreaterThan(2_690_000n)
     expect(payloadCapWei(dear, { worthUsdMicros: -1n }, gas)).toBe(0n)
+  })
+
+  it('keeps what the gas may cost within the guard’s sum of what it brings, whatever its agent says', () => {
+    const most = { ...gas, shareWeiMax: 10_000_000n * gwei + 499_999n }
+    expect(payloadCapWei(dear, { worthUsdMicros: 10n ** 15n }, most)).toBe(20n * gwei)
   })
 
   it('keeps what the gas may cost within the limit of a workflow, to the wei', () => {
