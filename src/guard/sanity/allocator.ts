@@ -145,9 +145,9 @@ function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
     checkOutcome: () => {
       const [was, is] = [reads.books(), reads.booksAfter()]
       if (was === null || is === null) return unread('the vault’s books')
-      return (
-        checkBooks(was, is, moves) ?? checkMarketsAfter(reads, is, moves, limits, proposal.kind === 'yield')
-      )
+      // Neither who is paid out nor what is left needs a supply: a move with one is for yield, whatever it is called.
+      const isYield = proposal.kind === 'yield' || moves.supplies.length > 0
+      return checkBooks(was, is, moves) ?? checkMarketsAfter(reads, is, moves, limits, isYield)
     },
   }
 }

@@ -202,8 +202,20 @@ describe('a reallocation on a scripted chain', () => {
 
   it('lets a redemption use up a market, and yield not', () => {
     const drained = { [at('utilizationWad', MARKET)]: WAD }
-    expect(judge({ after: drained, kind: 'redemptions' })).toBe('cleared')
+    const asks = { ...input, supplies: [] }
+    const after = { ...drained, idleAssets: 1_000n + WITHDRAWN }
+    expect(judge({ after, asks, kind: 'redemptions' })).toBe('cleared')
+    expect(judge({ after, asks, kind: 'yield' })).toBe('utilization_above_limit')
+  })
+
+  it('takes a move that supplies for one for yield, whatever it is called', () => {
+    const drained = { [at('utilizationWad', MARKET)]: WAD }
     expect(judge({ after: drained, kind: 'yield' })).toBe('utilization_above_limit')
+    expect(judge({ after: drained, kind: 'redemptions' })).toBe('utilization_above_limit')
+    const asks = { ...input, withdrawals: [] }
+    const after = { [at('utilizationWad', OTHER_MARKET)]: WAD, idleAssets: 1_200n - SUPPLIED }
+    const before = { idleAssets: 1_200n }
+    expect(judge({ before, after, asks, kind: 'leave' })).toBe('utilization_above_limit')
   })
 
   it('knows no market beside those of the deployment, and moves nothing of nothing', () => {
