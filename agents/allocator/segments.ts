@@ -23,8 +23,9 @@ export type Segments = {
 type Terms = { readonly p0: number; readonly p1: number; readonly q1: number; readonly q2: number }
 type Segment = Terms & { readonly others: number; readonly low: number; readonly high: number }
 
-/** A convex stretch is drawn as this many chords: there is little bend in it. */
-const CHORDS = 8
+/** A convex stretch is drawn as so many chords at most, and as fewer where they are this near to it, a part of its value. */
+const CHORDS_MAX = 8
+const NEAR = 1e-5
 
 /** Cut the lanes of a pool into segments. Pure. */
 export function cutLanes(pool: Pool): Segments {
@@ -148,9 +149,14 @@ function cutBend(segment: Segment): Segment[] {
   const bend = q1 > 0 ? (-3 * q2) / q1 - others : high
   if (bend >= high) return [segment]
   const from = Math.max(low, bend)
-  const chords = Array.from({ length: from === high ? 1 : CHORDS }, (_, index): Segment => {
-    const left = from + ((high - from) * index) / CHORDS
-    const right = index === CHORDS - 1 || from === high ? high : from + ((high - from) * (index + 1)) / CHORDS
+  const [first, last] = [valueAt(segment, from), valueAt(segment, high)]
+  // How far a chord lies above falls with the square of its length.
+  const above = (first + last) / 2 - valueAt(segment, (from + high) / 2)
+  const fine = Math.ceil(Math.sqrt(above / (NEAR * (Math.abs(first) + Math.abs(last)))))
+  const count = from === high ? 1 : Math.min(CHORDS_MAX, Math.max(1, fine || 1))
+  const chords = Array.from({ length: count }, (_, index): Segment => {
+    const left = from + ((high - from) * index) / count
+    const right = index === count - 1 ? high : from + ((high - from) * (index + 1)) / count
     const value = valueAt(segment, left)
     const p1 = left === right ? 0 : (valueAt(segment, right) - value) / (right - left)
     return { p0: value - p1 * left, p1, q1: 0, q2: 0, others, low: left, high: right }
