@@ -28,6 +28,21 @@ const DRAWS = {
 } as const satisfies Partial<Record<ScenarioName, (unit: number) => Draw>>
 type World = keyof typeof DRAWS
 
+type Besides = Readonly<Record<'still' | 'filled' | 'free', ReturnType<typeof playStill>>>
+const known = new Map<string, Besides>()
+
+/** The others in a world: the same for every mutant of ours. */
+function besides(seed: number, draw: Draw): Besides {
+  const name = JSON.stringify([seed, draw])
+  const found = known.get(name) ?? {
+    still: playStill(seed, draw),
+    filled: playWaterFill(seed, draw),
+    free: playFree(seed, draw),
+  }
+  known.set(name, found)
+  return found
+}
+
 /** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
 function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
   const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
@@ -40,7 +55,7 @@ function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonl
     }
   }
   const run = playKeeper(seed, draw, proposals)
-  const [still, filled, free] = [playStill(seed, draw), playWaterFill(seed, draw), playFree(seed, draw)]
+  const { still, filled, free } = besides(seed, draw)
   return {
     earnedUsd: { ours: run.earned, baseline: still.earned },
     earnedBesideWaterFillingUsd: { ours: run.earned, baseline: filled.earned },
