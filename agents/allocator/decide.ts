@@ -1,44 +1,29 @@
-import type { Address } from 'viem'
 import { inputText } from '../../src/workflow/proposal.ts'
 import { type Decision, type InFlight, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocatorSeen, VaultLook } from './seen.ts'
-import { changeIn, proposeTogether } from './together.ts'
 import { vaultMarketsOf } from './vault-markets.ts'
 import { proposeWithdrawals } from './withdrawals.ts'
+import { proposeYield } from './yield.ts'
 
 type Observed = Moment & AllocatorSeen
 
 /**
  * Decide for each vault the one move that comes first, and say of everything else why not. Pure. Redemptions that are
- * due come before everything, then leaving what is impaired, then yield: of all vaults together, which share markets.
+ * due come before everything, then leaving what is impaired, then yield.
  */
 export function decide(seen: Observed, policy: AllocatorPolicy): Decision {
-  const firsts = seen.vaults.map((look) => decideVault(look, seen, policy))
-  const duties = firsts.flatMap(({ proposals }) => proposals)
-  const changes = new Map(duties.map((duty) => [duty.subject as Address, changeIn(duty)]))
-  const open = firsts.flatMap(({ open: vault }) => vault ?? [])
-  const outcomes = proposeTogether(open, changes, seen, policy)
-  const yields = firsts.map((first) => (first.open === undefined ? undefined : outcomes.get(first.open)))
-  const times = firsts.flatMap(({ lookAgainAtMs }) => lookAgainAtMs ?? [])
+  const decisions = seen.vaults.map((vault) => decideVault(vault, seen, policy))
+  const times = decisions.flatMap(({ lookAgainAtMs }) => lookAgainAtMs ?? [])
   return {
-    proposals: firsts.flatMap(({ proposals }, index) => {
-      const found = yields[index]
-      return found === undefined || 'check' in found ? proposals : [found]
-    }),
-    passedOver: firsts.flatMap(({ passedOver }, index) => {
-      const found = yields[index]
-      return found === undefined || !('check' in found) ? passedOver : [...passedOver, found]
-    }),
+    proposals: decisions.flatMap(({ proposals }) => proposals),
+    passedOver: decisions.flatMap(({ passedOver }) => passedOver),
     ...(times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) }),
   }
 }
 
-/** What is decided of a vault by itself; `open` where it may move for yield, which all vaults decide together. */
-type First = Decision & { readonly open?: OpenVault }
-
-function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): First {
+function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): Decision {
   const { address: subject } = look
   if (!seen.freshness.ok) {
     const stop = {
@@ -83,13 +68,15 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
       ]
     },
   )
+  const outcome =
+    withdrawal ?? cooling(vault, seen, policy) ?? proposeYield(vault, vaultMarkets, seen, policy)
   const next = nextDueMs(vault, seen, policy)
-  const times = next === null ? {} : { lookAgainAtMs: next }
-  const outcome = withdrawal ?? cooling(vault, seen, policy) ?? neighbourMoving(look, seen)
-  if (outcome === null) return { proposals: [], passedOver: markets, open: vault, ...times }
-  return 'check' in outcome
-    ? { proposals: [], passedOver: [...markets, outcome], ...times }
-    : { proposals: [outcome], passedOver: markets, ...times }
+  return {
+    ...('check' in outcome
+      ? { proposals: [], passedOver: [...markets, outcome] }
+      : { proposals: [outcome], passedOver: markets }),
+    ...(next === null ? {} : { lookAgainAtMs: next }),
+  }
 }
 
 const leave = (one: PassedOver): Decision => ({ proposals: [], passedOver: [one] })
@@ -120,24 +107,6 @@ function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy):
   const passedS = Math.max(0, seen.nowMs - last.endedAtMs) / 1_000
   const message = `The last move ended ${Math.floor(passedS)} s ago; the policy waits ${yields.cooldownS} s.`
   return { subject, check: 'cooling_down', message, reason: {}, near: passedS / yields.cooldownS }
-}
-
-/** What is under way in another vault over the same markets: whether it was mined already is not known. */
-function neighbourMoving(
-  { address, allocations }: VaultLook,
-  { vaults, inFlight }: Observed,
-): PassedOver | null {
-  const markets = new Set(allocations.map(({ marketAddress }) => marketAddress))
-  const neighbours = vaults.filter((other) =>
-    other.allocations.some(({ marketAddress }) => markets.has(marketAddress)),
-  )
-  const moving = inFlight.find(
-    ({ input, held }) =>
-      held !== true && neighbours.some((other) => other.address === inputText(input, 'vaultAddress')),
-  )
-  if (moving === undefined) return null
-  const message = `Workflow ${moving.workflowId} moves another vault over the same markets; this one decides after it.`
-  return passOver(address, { check: 'neighbour_moving', message })
 }
 
 /** When the next request comes near enough to be funded, or what cools may move again. */

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
-import { type Borrowing, persistenceS } from './borrowing.ts'
 import { capAssets, impairment, intelligenceLimit, supplyStop } from './judge-market.ts'
 import type { OpenVault } from './judge-vault.ts'
 import type { Lane } from './lane.ts'
@@ -80,12 +79,11 @@ function vaultMarketOf(
         : { check: 'market_unread', message: 'The chain did not answer for its supply, debt and rate.' }
     const still = { leastAssets: heldAssets, mostAssets: heldAssets, supplyLeastAssets: 0n }
     const figures = { borrowedAssets: 0n, othersAssets: 0n, rate: 0 }
-    const alone = { usual: [], lasts: 1, ours: 0 }
     const lane = laneOf(
       figures,
       heldAssets,
       still,
-      { lenderShare: 0, lossRate: 0, touchCost, ...alone },
+      { lenderShare: 0, lossRate: 0, touchCost },
       vault.decimals,
     )
     return { marketAddress, name, heldAssets, cashAssets: 0n, ...still, lane, impaired: null, closed }
@@ -96,10 +94,7 @@ function vaultMarketOf(
   const items = seen.intelligence.filter(
     (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
   )
-  const borrowing = seen.borrowing[marketAddress]
-  const usual = usualOf(known, heldAssets, borrowing)
-  const usualAssets = BigInt(Math.round(usual.reduce((sum, { assets, part }) => sum + assets * part, 0)))
-  const bounds = boundsOf(allocation, { ...known, usualAssets }, vault, policy, {
+  const bounds = boundsOf(allocation, known, vault, policy, {
     terms: policy.collaterals[market.collateralSymbol ?? ''],
     closed: closed !== null,
     limitAssets: intelligenceLimit(items, policy, seen.nowMs),
@@ -109,9 +104,6 @@ function vaultMarketOf(
     lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
     lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
     touchCost,
-    usual: usual.map(({ assets, part }) => ({ owed: assets / Number(tokenUnit(vault.decimals)), part })),
-    lasts: lastingPart(borrowing, known.borrowedAssets, vault.horizonS, policy),
-    ours: toTokens(oursElsewhere(marketAddress, vault, seen), vault.decimals),
   }
   const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
   return { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, impaired, closed }
@@ -138,41 +130,11 @@ function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
   return { borrowedAssets: debtAssets, othersAssets, rate }
 }
 
-/** What is usually owed there, as far as what is supplied now could be lent. */
-function usualOf(
-  { othersAssets }: Figures,
-  heldAssets: bigint,
-  borrowing: Borrowing | undefined,
-): Borrowing['levels'] {
-  const supplied = Number(othersAssets + heldAssets)
-  return (borrowing?.levels ?? []).map(({ assets, part }) => ({ assets: Math.min(supplied, assets), part }))
-}
-
-/** For which part of the horizon what is owed is expected to stay as it is, on average. */
-function lastingPart(
-  borrowing: Borrowing | undefined,
-  borrowedAssets: bigint,
-  horizonS: number,
-  { yields }: AllocatorPolicy,
-): number {
-  if (borrowing === undefined || horizonS === 0) return 1
-  const lastsS = persistenceS(borrowing, Number(borrowedAssets), yields.persistenceS)
-  return (lastsS / horizonS) * (1 - Math.exp(-horizonS / lastsS))
-}
-
-/** What the other vaults of this keeper have in a market, base units. */
-const oursElsewhere = (marketAddress: Address, { look }: OpenVault, { vaults }: AllocatorSeen): bigint =>
-  vaults
-    .filter(({ address, books }) => address !== look.address && books?.isAllocator === true)
-    .flatMap(({ allocations }) => allocations)
-    .filter((allocation) => allocation.marketAddress === marketAddress)
-    .reduce((sum, { heldAssets }) => sum + (heldAssets ?? 0n), 0n)
-
 type Bounds = Pick<VaultMarket, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
 
 function boundsOf(
   allocation: AllocationSeen,
-  { borrowedAssets, usualAssets, othersAssets, rate }: Figures & { readonly usualAssets: bigint },
+  { borrowedAssets, othersAssets, rate }: Figures,
   vault: OpenVault,
   policy: AllocatorPolicy,
   how: {
@@ -185,13 +147,11 @@ function boundsOf(
   const cashAssets = allocation.cashAssets ?? 0n
   const { terms, closed, limitAssets } = how
   /** What of ours makes the utilisation exactly that. */
-  const amountAt = (utilizationBps: number, owedAssets = borrowedAssets) =>
-    positive(ceilDiv(owedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
+  const amountAt = (utilizationBps: number) =>
+    positive(ceilDiv(borrowedAssets * BPS, BigInt(utilizationBps)) - othersAssets)
   const scarce = terms === undefined ? 0n : amountAt(terms.utilizationBpsMax)
   // A market beyond its kink asks for more, and borrowers do not stay at a rate that our leaving drove up.
-  const keptAt = (owedAssets: bigint) =>
-    terms === undefined ? 0n : amountAt(Math.min(terms.utilizationBpsMax, kinkBpsOf(rate)), owedAssets)
-  const kept = keptAt(greatest(borrowedAssets, usualAssets))
+  const kept = terms === undefined ? 0n : amountAt(Math.min(terms.utilizationBpsMax, kinkBpsOf(rate)))
   const stuck = positive(heldAssets - (cashAssets * (BPS - BigInt(policy.headroomBps))) / BPS)
   const leastAssets = least(heldAssets, greatest(stuck, kept))
   if (closed || terms === undefined) {
@@ -216,7 +176,7 @@ function laneOf(
   { borrowedAssets, othersAssets, rate }: Figures,
   heldAssets: bigint,
   bounds: Bounds,
-  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost' | 'usual' | 'lasts' | 'ours'>,
+  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost'>,
   decimals: number,
 ): Lane {
   return {

@@ -13,38 +13,26 @@ import { gasTokens, toTokens, type VaultMarket } from './vault-markets.ts'
 type Gain = { readonly standing: number; readonly gross: number; readonly cost: number }
 
 /**
- * Find the allocation of a vault with the highest expected net return; null where buffer and queue leave nothing. Pure.
- * The service may narrow what is supplied, never widen it.
+ * Propose the allocation with the highest expected net return, if getting there is worth it by the policy's margins; or
+ * say how near it came. Pure. The service may narrow what is supplied, never widen it.
  */
-export function yieldTargets(
-  vault: OpenVault,
-  vaultMarkets: readonly VaultMarket[],
-  policy: AllocatorPolicy,
-): Targets | null {
-  const { books, decimals } = vault
-  const allocated = vaultMarkets.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
-  const budgetAssets = allocated + books.idleAssets - vault.neededAssets
-  const budget = toTokens(budgetAssets, decimals)
-  const pool = { ...poolOf(vault, vaultMarkets, policy), budget }
-  return planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
-}
-
-const poolOf = (vault: OpenVault, vaultMarkets: readonly VaultMarket[], policy: AllocatorPolicy) => ({
-  lanes: vaultMarkets.map(({ lane }) => lane),
-  horizonS: vault.horizonS,
-  turnoverCost: policy.costs.turnoverBps / 10_000,
-})
-
-/** Propose to bring a vault to targets, if that is worth it by the policy's margins; or say how near it came. Pure. */
 export function proposeYield(
   vault: OpenVault,
   vaultMarkets: readonly VaultMarket[],
-  targets: Targets | null,
   seen: Moment & AllocatorSeen,
   policy: AllocatorPolicy,
 ): Proposal | PassedOver {
   const { books, decimals } = vault
   const subject = vault.look.address
+  const allocated = vaultMarkets.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
+  const budgetAssets = allocated + books.idleAssets - vault.neededAssets
+  const pool: Pool = {
+    lanes: vaultMarkets.map(({ lane }) => lane),
+    budget: toTokens(budgetAssets, decimals),
+    horizonS: vault.horizonS,
+    turnoverCost: policy.costs.turnoverBps / 10_000,
+  }
+  const targets = planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
   if (targets === null) {
     const show = (assets: bigint) => tokens(assets, decimals, vault.symbol)
     const message = `Idle are ${show(books.idleAssets)}; buffer and queue need ${show(vault.neededAssets)} before anything is supplied, and the markets cannot give that back.`
@@ -59,7 +47,7 @@ export function proposeYield(
     return passOver(subject, stop)
   }
   const gas = gasTokens(policy.costs.transactionGas, vault, seen, policy)
-  const gain = gainOf(poolOf(vault, vaultMarkets, policy), vaultMarkets, targets, decimals, gas)
+  const gain = gainOf(pool, vaultMarkets, targets, decimals, gas)
   const usdMicros = (amount: number) => BigInt(Math.floor(amount * Number(vault.priceUsdMicros)))
   const netUsdMicros = usdMicros(gain.gross - gain.cost)
   const reason = {
@@ -82,7 +70,7 @@ export function proposeYield(
 }
 
 function gainOf(
-  pool: Omit<Pool, 'budget'>,
+  pool: Pool,
   vaultMarkets: readonly VaultMarket[],
   targets: Targets,
   decimals: number,

@@ -22,11 +22,6 @@ const WORLDS = [
   'lemons',
   'coherent-oracle',
   'lanes-bring-less',
-  'spikes-1-gwei',
-  'spikes-10-gwei',
-  'spikes-30-gwei',
-  'shared-markets',
-  'notice-queues',
   'tips-at-auction',
   'small-books',
   'joint-exit',
@@ -40,8 +35,7 @@ export type Score = { readonly ours: number; readonly baseline: number | null }
 /**
  * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`,
  * their median within `medianMin` and `medianMax`, and for `aboveBaseline` ours
- * at least the baseline's in the median and in sum; for `medianAtBaseline` in the median, for `sumWithin` our sum is so many
- * times the baseline's.
+ * at least the baseline's in the median and in sum.
  */
 export type Bound = {
   readonly min?: number
@@ -49,8 +43,6 @@ export type Bound = {
   readonly medianMin?: number
   readonly medianMax?: number
   readonly aboveBaseline?: true
-  readonly medianAtBaseline?: true
-  readonly sumWithin?: readonly [low: number, high: number]
 }
 
 /** How a role is judged: offline, pure, the same for the same scenario and seed. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { Ended } from '../../../agents/agent.ts'
-import { borrowingOf } from '../../../agents/allocator/borrowing.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
 import type { VaultLook } from '../../../agents/allocator/seen.ts'
 import {
@@ -440,87 +439,6 @@ describe('when it may move', () => {
     expect(checksOf(after(retryAfterS * 1_000 - 1))).toEqual(['backing_off'])
     expect(after(retryAfterS * 1_000).proposals).toHaveLength(1)
     expect(after(-3_600_000).proposals).toHaveLength(1)
-  })
-})
-
-describe('rates that may not last', () => {
-  const brief = policy({ yields: { ...policy().yields, persistenceS: 6 * 3_600 } })
-  const { timestampS } = observation().chain
-  /** A fortnight of looks at both markets: the second was lent out so far, and no more; for so long at a time. */
-  const seen = (usualEth: number, correlation: number, btcHours = 336) => {
-    const of = (assets: number, hours = 336) =>
-      borrowingOf(
-        Array.from({ length: hours }, (_, hour) => ({
-          atS: timestampS - (hours - 1 - hour) * 3_600,
-          assets,
-        })),
-      )
-    return {
-      [BTC_MARKET]: of(600_000e6, btcHours),
-      [ETH_MARKET]: { ...of(usualEth * 1e6), variance: 1e28, covariance: correlation * 1e28 },
-    }
-  }
-  const gainOf = (decision: ReturnType<typeof decideOn>) => Number(only(decision).gainUsdMicros) / 1e6
-
-  it('says no gain for longer than a market was watched, and its prior', () => {
-    expect(only(decideOn(uneven, brief)).reason.horizonS).toBe(6 * 3_600)
-    const borrowing = seen(30_000_000, 0.99)
-    expect(only(decideOn({ ...uneven, borrowing }, brief)).reason.horizonS).toBe(7 * 86_400)
-    const half = seen(30_000_000, 0.99, 2)
-    expect(only(decideOn({ ...uneven, borrowing: half }, brief)).reason.horizonS).toBe(7 * 3_600)
-  })
-
-  it('discounts a gain by how long such rates lasted, and stands still where that leaves too little', () => {
-    const usually = gainOf(decideOn({ ...uneven, borrowing: seen(30_000_000, 0.99) }, brief))
-    const [long, short] = [0.99, 0.5].map((correlation) =>
-      gainOf(decideOn({ ...uneven, borrowing: seen(10_000_000, correlation) }, brief)),
-    )
-    expect(short).toBeLessThan((long ?? 0) / 2)
-    expect(long).toBeLessThan(usually)
-    const dear = { ...observation().chain, baseFeePerGasWei: 100_000_000_000n }
-    const decision = decideOn({ ...uneven, chain: dear, borrowing: seen(10_000_000, 0.5) }, brief)
-    expect(decision.proposals).toEqual([])
-    expect(checksOf(decision)[0]).toMatch(/^gain_below_|^allocation_optimal/)
-  })
-})
-
-describe('several vaults over the same markets', () => {
-  const OTHER = `0x${'9'.repeat(40)}` as const
-  const two = { ...uneven, vaults: [vault(), vault({ address: OTHER })] }
-  const suppliedBy = (decision: ReturnType<typeof decideOn>) =>
-    decision.proposals
-      .flatMap(movesIn)
-      .filter(({ market: at }) => at === ETH_MARKET)
-      .reduce((sum, { assets }) => sum + assets, 0n)
-
-  it('move together to where both earn most, and have nothing left to do after it', () => {
-    const decision = decideOn(two)
-    expect(decision.proposals.map(({ subject }) => subject)).toEqual([VAULT, OTHER])
-    const after = decision.proposals.reduce(carriedOut, observation(two))
-    expect(decide(after, policy()).proposals).toEqual([])
-    // Each by itself would take for its own what the other is about to fill.
-    const alone = two.vaults.reduce((sum, one) => sum + suppliedBy(decideOn({ ...two, vaults: [one] })), 0n)
-    expect(suppliedBy(decision)).toBeLessThanOrEqual(alone)
-  })
-
-  it('count what another has to withdraw at the same look', () => {
-    const short = queue(900_000, 0).vaults.map((one) => ({ ...one, address: OTHER }) as const)
-    const decision = decideOn({ ...uneven, vaults: [vault(), ...short] })
-    expect(decision.proposals.map(({ kind }) => kind)).toEqual(['yield', 'redemptions'])
-  })
-
-  it('wait for one that moves already: whether that is in the figures is not known', () => {
-    const { workflowId, workflowType, kind, subject, occurrence, input, exposure } = ended()
-    const moving = { workflowId, workflowType, kind, subject, occurrence, input, exposure }
-    expect(checksOf(decideOn({ ...two, inFlight: [moving] }), OTHER)).toEqual(['neighbour_moving'])
-    expect(checksOf(decideOn({ ...two, inFlight: [{ ...moving, held: true }] }), OTHER)).toEqual([])
-    const elsewhere = { ...vault(), allocations: [allocation()] }
-    const apart = [
-      elsewhere,
-      vault({ address: OTHER, allocations: [allocation({ marketAddress: ETH_MARKET })] }),
-    ]
-    const decision = decideOn({ ...uneven, vaults: apart, inFlight: [moving] })
-    expect(checksOf(decision, OTHER)).not.toContain('neighbour_moving')
   })
 })
 
