@@ -44,7 +44,7 @@ afterAll(() => session.stop())
 it(
   "brings every workflow type of every role to success by the agents' own decisions, each role with its own key",
   async () => {
-    expect(WORKFLOW_TYPES).toHaveLength(17)
+    expect(WORKFLOW_TYPES).toHaveLength(18)
     const { keeper, until } = await session.begin('live')
     const missing = new Set<string>(WORKFLOW_TYPES)
     const all = until((event) => {
