@@ -8,7 +8,7 @@ import { type RiskBook, riskBook } from './risk-book.ts'
 import { first, secondPricesOf, see } from './see.ts'
 import type { LiquidatorSeen } from './seen.ts'
 
-/** The liquidator: repays the debt of positions whose health fell below 1, and settles what it seized. */
+/** The liquidator: repays the debt of positions whose health fell below 1, settles what it seized, and sells it where it may. */
 export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
   role: 'liquidator',
   watches: {
@@ -25,7 +25,11 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
       'workflow.settleLiquidationClaim.updated',
     ],
   },
-  workflowTypes: ['role.liquidator.liquidate', 'role.liquidator.settleLiquidationClaim'],
+  workflowTypes: [
+    'role.liquidator.liquidate',
+    'role.liquidator.settleLiquidationClaim',
+    'own.liquidator.sell',
+  ],
   policy: liquidatorPolicy,
   book: riskBook,
   arming,

@@ -7,10 +7,11 @@ import { judgeMarket } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { type BackOffs, backOffsOf } from './races.ts'
 import type { LiquidatorSeen } from './seen.ts'
+import { exitSubject, sell } from './sell.ts'
 import { claimSubject, settle } from './settle.ts'
 
 /**
- * Decide what to liquidate and which claims to settle, and say of everything else why not. Pure.
+ * Decide what to liquidate, which claims to settle and what to sell, and say of everything else why not. Pure.
  * Liquidations come first, the most profitable for what is repaid at the head: a claim waits without loss. It asks to
  * look again when a claim can be settled or a lost race has been waited for.
  */
@@ -37,6 +38,12 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
     if ('check' in settlement) passedOver.push(settlement)
     else proposals.push(settlement)
   }
+  for (const exit of seen.exits) {
+    const sale = sell(exit, markets.get(exit.marketAddress), seen, policy, busy, funds)
+    if (sale === null) continue
+    if ('check' in sale) passedOver.push(sale)
+    else proposals.push(sale)
+  }
   const times = [...claimTimes(seen), ...backOffTimes(backOffs)]
   return { proposals, passedOver, ...(times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) }) }
 }
@@ -50,8 +57,12 @@ const claimTimes = ({ claims, chain, nowMs }: Observation<LiquidatorSeen>): read
 const backOffTimes = ({ subjects, markets }: BackOffs): readonly number[] =>
   [...subjects.values(), ...markets.values()].map(({ untilMs }) => untilMs)
 
-function passAllOver({ freshness, facilities, claims }: Observation<LiquidatorSeen>): Decision {
-  const subjects = [...facilities.map(facilitySubject), ...claims.map(claimSubject)]
+function passAllOver({ freshness, facilities, claims, exits }: Observation<LiquidatorSeen>): Decision {
+  const subjects = [
+    ...facilities.map(facilitySubject),
+    ...claims.map(claimSubject),
+    ...exits.map(exitSubject),
+  ]
   const check = 'observation_not_fresh'
   const reason = { ageMs: freshness.ageMs }
   return {

@@ -44,6 +44,8 @@ export type Funds = {
   /** Approval, liquidation and settlement together. */
   readonly liquidation: GasCost
   readonly settlement: GasCost
+  /** Approval and sale together. */
+  readonly sale: GasCost
 }
 
 /** Count what may be spent and what is held, with everything that is in flight already taken. Pure. */
@@ -64,6 +66,7 @@ export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPol
     ...hourOf(seen, policy),
     liquidation,
     settlement: gasCost(policy.gas.settleGas, seen, policy),
+    sale: gasCost(policy.gas.sellGas, seen, policy),
   }
 }
 

@@ -40,6 +40,8 @@ const gas = settings({
   liquidateGas: gasAmount().refine((value) => value !== 0n, { error: 'expected more than 0 gas' }),
   /** Expected gas of settling the claim. */
   settleGas: gasAmount(),
+  /** Expected gas of an approval and a sale together. */
+  sellGas: gasAmount().prefault('250,000 gas'),
   /** Added to the head's base fee in what must be there for gas: for blocks to come. */
   baseFeeHeadroomBps: bps(0, 100_000),
   nativePriceUsdMicros: nativePrice(),
@@ -111,6 +113,12 @@ export const liquidatorPolicy = (assets: readonly Denomination[]) =>
     badDebt: z.union([z.enum(['accept', 'avoid']), settings({ unpaidUsdMicrosMax: usdMicros() })], {
       error: 'expected accept, avoid, or unpaidMax with an amount of USD',
     }),
+    /** Where a collateral is sold for its loan asset: by pair, a contract of deployment.contracts. Empty: it is kept. */
+    exits: z.record(pair, contractName).default({}),
+    /** How far below the oracle's worth a sale may come, with slippage and gas. */
+    exitDiscountBpsMax: bps(0, 9_999).default(200),
+    /** How much less than its quote a sale still accepts. */
+    exitSlippageBps: bps(0, 9_999).default(100),
     lostRace,
     gas,
   })
@@ -121,6 +129,10 @@ export const liquidatorPolicy = (assets: readonly Denomination[]) =>
     .refine((policy) => policy.repayUsdMicrosMax <= policy.repayUsdMicrosPerHourMax, {
       path: ['repayPerHourMax'],
       error: 'expected no less than repayMax: a single liquidation would pass it',
+    })
+    .refine(({ exitSlippageBps, exitDiscountBpsMax }) => exitSlippageBps < exitDiscountBpsMax, {
+      path: ['exitSlippage'],
+      error: 'expected less than exitDiscountMax: no sale would stay within it',
     })
     .refine(({ gas, lostRace }) => !(gas.liquidateGas > lostRace.revertedGasPerHourMax), {
       path: ['lostRace', 'revertedGasPerHourMax'],

@@ -9,6 +9,7 @@ import { positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { RiskBook } from './risk-book.ts'
 import { askClaims } from './see-claims.ts'
+import { askExits } from './see-exits.ts'
 import {
   askFigures,
   type FacilityRow,
@@ -73,7 +74,8 @@ function askChain({ deployment, signer }: Known, policy: LiquidatorPolicy, previ
     return pinned === undefined ? [] : [{ name, read: askOracle(wave, pinned.address) }]
   })
   const claims = askClaims(wave, deployment.markets, signer, previous?.claims ?? [])
-  return { wave, prices, references, claims }
+  const exits = askExits(wave, { deployment }, policy, previous?.exits ?? [])
+  return { wave, prices, references, claims, exits }
 }
 
 function askOracle(wave: Wave, oracle: Address): (answers: Answers) => OracleReading | null {
@@ -126,6 +128,7 @@ export function see(
         markets: marketsSeen(world, beside, asksGates ? found : beside.found),
         facilities: seen,
         claims: open ?? [],
+        exits: chain.exits(beside.answers, moment.balances),
         references: Object.fromEntries(
           chain.references.map(({ name, read }) => [name, read(beside.answers)]),
         ),

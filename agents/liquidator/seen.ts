@@ -73,12 +73,28 @@ export type ClaimSeen = {
   readonly settleableAtS: number
 }
 
+/** Where a collateral can be sold, by the policy. */
+export type ExitSeen = {
+  /** Symbols, collateral first. */
+  readonly pair: string
+  /** Its name in the deployment, and its address; null where it is not pinned. */
+  readonly contract: string
+  readonly venue: Address | null
+  /** The market whose oracle prices it. */
+  readonly marketAddress: Address
+  /** What we hold of the collateral, base units. */
+  readonly held: bigint
+  /** What the venue says that it pays, the largest part first; null when the read failed. */
+  readonly quotes: readonly { readonly assets: bigint; readonly loanAssets: bigint | null }[]
+}
+
 /** What the liquidator sees. */
 export type LiquidatorSeen = {
   readonly markets: readonly MarketSeen[]
   /** Those at risk at our reading of the price, listed for recovery or not fully known, and the nearest of the others. */
   readonly facilities: readonly FacilitySeen[]
   readonly claims: readonly ClaimSeen[]
+  readonly exits: readonly ExitSeen[]
   /** Second prices and native coin's, by the name of the contract that was asked; null when the read failed. */
   readonly references: Readonly<Record<string, OracleReading | null>>
 }

@@ -12,5 +12,10 @@ export const liquidationViews = parseAbi([
   'function healthFactorWad(address borrower) view returns (uint256)',
 ])
 
+/** What a venue would pay for so much of a token. */
+export const exitViews = parseAbi([
+  'function quote(address tokenIn, uint256 assetsIn) view returns (uint256 assetsOut)',
+])
+
 /** What a token says of itself. Source: EIP-20. */
 export const tokenViews = parseAbi(['function decimals() view returns (uint8)'])

@@ -14,12 +14,16 @@ import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { assetAbi, eligibilityRegistryAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
-import { marketContracts } from '../deploy/markets.ts'
+import { MARKET_NAMES, marketContracts } from '../deploy/markets.ts'
 import { marketOfBorrower } from './borrowers.ts'
 import type { SandboxKeys } from './keys.ts'
 
 /** What a role that pays in sUSD starts with, in base units. */
 const PURSE_ASSETS = parseUnits('5000000', 6)
+
+/** What the exit pools start with: the same worth on either side at the first prices. */
+const EXIT_COLLATERAL = { btc: '200', eth: '4000' } as const
+const EXIT_ASSETS = parseUnits('12000000', 6)
 
 /**
  * Fund who acts in the sandbox, in one block: native coins for everyone, sUSD for the roles and rivals that pay with
@@ -40,6 +44,7 @@ export async function fundCast(
     ...borrowerCalls(deployment, keys),
     ...stockCalls(deployment, keys),
     ...rivalBidderCalls(deployment, keys),
+    ...exitCalls(deployment, keys),
   ])
 }
 
@@ -131,6 +136,20 @@ function stockCalls({ contracts }: Deployment, keys: SandboxKeys): readonly Call
   ])
 }
 
+/** A small pool a collateral at the first price, some millions on either side, and who keeps it at the oracle's price. */
+function exitCalls(deployment: Deployment, keys: SandboxKeys): readonly Call[] {
+  const { sUSD } = deployment.contracts
+  return MARKET_NAMES.flatMap((name) => {
+    const { exit, collateral, collateralDecimals } = marketContracts(deployment, name)
+    return [
+      mintTo(keys, collateral, exit, parseUnits(EXIT_COLLATERAL[name], collateralDecimals)),
+      mintTo(keys, sUSD.address, exit, EXIT_ASSETS),
+      approve(keys.whale, collateral, exit),
+      approve(keys.whale, sUSD.address, exit),
+    ]
+  })
+}
+
 function rivalBidderCalls({ contracts }: Deployment, keys: SandboxKeys): readonly Call[] {
   const { sUSD, recoveryAuction, rfqDesk } = contracts
   return keys.rivals.flatMap((key) => [
@@ -139,14 +158,13 @@ function rivalBidderCalls({ contracts }: Deployment, keys: SandboxKeys): readonl
   ])
 }
 
-const mint = ({ deployer }: SandboxKeys, token: Address, toKey: Hex, assets: bigint): Call => ({
+const mint = (keys: SandboxKeys, token: Address, toKey: Hex, assets: bigint): Call =>
+  mintTo(keys, token, privateKeyToAddress(toKey), assets)
+
+const mintTo = ({ deployer }: SandboxKeys, token: Address, to: Address, assets: bigint): Call => ({
   from: deployer,
   to: token,
-  data: encodeFunctionData({
-    abi: assetAbi,
-    functionName: 'mint',
-    args: [privateKeyToAddress(toKey), assets],
-  }),
+  data: encodeFunctionData({ abi: assetAbi, functionName: 'mint', args: [to, assets] }),
 })
 
 const approve = (from: Hex, token: Address, spender: Address): Call => ({

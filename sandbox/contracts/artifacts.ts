@@ -6,6 +6,7 @@ export const CONTRACT_NAMES = [
   'AcquisitionHouse',
   'Asset',
   'EligibilityRegistry',
+  'ExitPool',
   'FundFactory',
   'FundLens',
   'KinkedRateModel',

@@ -1,6 +1,7 @@
 import { type Address, encodeDeployData, encodeFunctionData, parseUnits } from 'viem'
 import {
   eligibilityRegistryAbi,
+  exitPoolAbi,
   kinkedRateModelAbi,
   lendingMarketAbi,
   priceOracleAbi,
@@ -29,6 +30,9 @@ export type DeployedContracts = {
   /** Say the same prices from elsewhere: a second source to hold the markets' own oracles against. */
   readonly btcReferenceOracle: DeployedContract
   readonly ethReferenceOracle: DeployedContract
+  /** Where what was seized can be sold. */
+  readonly btcExit: DeployedContract
+  readonly ethExit: DeployedContract
 } & TradeContracts &
   FundContracts
 
@@ -93,6 +97,12 @@ export function planDeployment(input: PlanInput): {
   const btcReferenceOracle = planOracle(planner, input, btcPriceWad)
   const ethReferenceOracle = planOracle(planner, input, ethPriceWad)
   const trade = planTrade(planner)
+  const funds = planFunds(planner, input, { sUSD, registry, ...markets, primeVault, ...trade })
+  const [btcExit, ethExit] = [sBTC, sETH].map(({ address }) =>
+    planner.create('ExitPool', (bytecode) =>
+      encodeDeployData({ abi: exitPoolAbi, bytecode, args: [address, sUSD.address] }),
+    ),
+  ) as [DeployedContract, DeployedContract]
   return {
     steps: planner.steps,
     contracts: {
@@ -112,7 +122,9 @@ export function planDeployment(input: PlanInput): {
       btcReferenceOracle,
       ethReferenceOracle,
       ...trade,
-      ...planFunds(planner, input, { sUSD, registry, ...markets, primeVault, ...trade }),
+      ...funds,
+      btcExit,
+      ethExit,
     },
   }
 }

@@ -10,6 +10,7 @@ export function marketContracts({ contracts }: Deployment, market: MarketName) {
     ? {
         market: contracts.btcMarket.address,
         oracle: contracts.btcOracle.address,
+        exit: contracts.btcExit.address,
         reference: contracts.btcReferenceOracle.address,
         collateral: contracts.sBTC.address,
         collateralDecimals: 8,
@@ -18,6 +19,7 @@ export function marketContracts({ contracts }: Deployment, market: MarketName) {
     : {
         market: contracts.ethMarket.address,
         oracle: contracts.ethOracle.address,
+        exit: contracts.ethExit.address,
         reference: contracts.ethReferenceOracle.address,
         collateral: contracts.sETH.address,
         collateralDecimals: 18,

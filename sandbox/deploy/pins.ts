@@ -30,6 +30,8 @@ const NAMED = [
   'primeNavOracle',
   'btcReferenceOracle',
   'ethReferenceOracle',
+  'btcExit',
+  'ethExit',
   'registry',
   'btcRateModel',
   'ethRateModel',

@@ -6,8 +6,8 @@ import type {
   WorkflowPrepareRequest,
 } from '../../src/service/contract/prepared-workflow.ts'
 import {
+  SERVICE_TYPES,
   WORKFLOW_CATALOGUE,
-  WORKFLOW_TYPES,
   type WorkflowType,
 } from '../../src/service/contract/workflow-types.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
@@ -84,7 +84,7 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
 }
 
 function checkTarget(request: WorkflowPrepareRequest, deps: PrepareDeps): WorkflowType {
-  const type = WORKFLOW_TYPES.find((known) => known === request.workflowType)
+  const type = SERVICE_TYPES.find((known) => known === request.workflowType)
   if (type === undefined) {
     throw new ApiError(400, 'unknown_workflow_type', 'There is no such workflow type.')
   }

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { WORKFLOW_STAGES } from '../../src/service/contract/assumptions.ts'
-import { WORKFLOW_CATALOGUE } from '../../src/service/contract/workflow-types.ts'
+import { SERVICE_CATALOGUE } from '../../src/service/contract/workflow-types.ts'
 import type { Canonical, Snapshot } from '../indexer/canonical.ts'
 import type { EventLog } from './events/events.ts'
 import type { EventDraft } from './http/handler.ts'
@@ -156,7 +156,7 @@ export function createProgress(deps: {
 }
 
 function eventsOf(before: WorkflowRecord, after: WorkflowRecord): readonly EventDraft[] {
-  const entry = Object.entries(WORKFLOW_CATALOGUE).find(([type]) => type === after.workflowType)
+  const entry = Object.entries(SERVICE_CATALOGUE).find(([type]) => type === after.workflowType)
   if (entry === undefined) return []
   const { requestId, workflowType } = after
   return stagesPassed(before.status, after.status).map((status) => ({

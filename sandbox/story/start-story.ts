@@ -7,6 +7,7 @@ import type { Deployment } from '../deploy/deploy.ts'
 import type { Canonical } from '../indexer/canonical.ts'
 import type { Fault } from '../service/faults/faults.ts'
 import type { SandboxService } from '../service/service.ts'
+import { createExitStory } from './exit-story.ts'
 import { createFundStory } from './fund-story.ts'
 import { createLendingStory } from './lending-story.ts'
 import { type NavSources, startNavSources } from './nav-sources.ts'
@@ -64,6 +65,7 @@ export async function startStory(
     ),
     createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot: canonical.snapshot }),
     createLendingStory(rpcUrl, deployment, keys, scenario.lending),
+    createExitStory(rpcUrl, deployment, keys),
     sources.story,
     ...(scenario.indexerStalls ? [createStall(options)] : []),
   ]

@@ -1,7 +1,7 @@
 import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
 import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import { REQUEST_ID } from '../service/contract/scalars.ts'
-import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import { isOwn, WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { checkCallee, checkSequence } from './calls/sequence.ts'
@@ -125,8 +125,8 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
     const reasons = blockedReasons.length === 0 ? 'no reason given' : printable(blockedReasons.join(', '))
     return refuse('preflight_blocked', `The service's preflight is ${status}: ${reasons}.`)
   }
-  // Behind the preflight: one that is blocked has none.
-  if (canonicalPostconditions.length === 0) {
+  // Behind the preflight: one that is blocked has none. What is our own is over when the chain says so.
+  if (canonicalPostconditions.length === 0 && !isOwn(workflow.proposal.workflowType)) {
     return refuse(
       'postconditions_missing',
       'The answer names no postcondition, so its success could not be seen.',

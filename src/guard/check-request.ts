@@ -2,10 +2,10 @@ import type { Address } from 'viem'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
-import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { amountText, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { type Effects, type Reference, type Subject, sumOf } from './policy/conditions.ts'
+import { type Effects, type Subject, sumOf } from './policy/conditions.ts'
 import { rulesFor } from './policy/rule.ts'
 import { asAddress } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
@@ -63,7 +63,9 @@ export function exposureOf(
   const effects = ruleset.effects.get(request.workflowType)
   if (effects === undefined) return notAllowed(request.workflowType)
   const found = subjectOf(request, signer, ruleset)
-  return found.ok ? countExposure(effects, { ...found.subject, deadlineS: 0n }, ruleset) : found
+  return found.ok
+    ? countExposure(request.workflowType, effects, { ...found.subject, deadlineS: 0n }, ruleset)
+    : found
 }
 
 const notAllowed = (type: string): Refusal =>
@@ -96,8 +98,9 @@ const pinned = <P extends PinnedContract>(pins: readonly P[], named: unknown): P
 const notPinned = (what: 'market' | 'vault' | 'fund', address: unknown): Refusal =>
   refuse(`${what}_not_pinned`, `The ${what} ${address} is not in deployment.${what}s.`)
 
-/** What may leave us by `effects`, and what it and what it moves count as at least. */
+/** What may leave us by `effects`, and what it and what it moves count as at least; of what is paid for, what may be lost. */
 function countExposure(
+  type: WorkflowType,
   effects: Effects,
   subject: Subject,
   ruleset: Ruleset,
@@ -108,9 +111,13 @@ function countExposure(
   if (assets === null || (out !== undefined && token === null)) {
     return refuse('exposure_unknown', 'What may leave us by guard.effects does not follow from the input.')
   }
+  const lost = ruleset.sanity.get(type)?.loses?.(subject)
+  const leaves = lost === undefined ? assets : lost.assets
   const worths = [
-    ...effects.out.map((item) => worthOf(item.token, sumOf(item.assetsMax, subject), subject, ruleset)),
-    ...effects.moves.map((item) => worthOf(item.token, sumOf(item.assets, subject), subject, ruleset)),
+    worthOf(lost === undefined ? token : lost.token, leaves, ruleset),
+    ...effects.moves.map((item) =>
+      worthOf(asAddress(item.token.resolve(subject)), sumOf(item.assets, subject), ruleset),
+    ),
   ]
   const usdMicros = worths.reduce<bigint | null>(
     (sum, worth) => (sum === null || worth === null ? null : sum + worth),
@@ -126,12 +133,12 @@ function countExposure(
 
 /** Demand that a proposal counts what may leave us exactly, and at no less than the policy's prices. */
 function checkExposure(
-  { exposure }: Proposal,
+  { workflowType, exposure }: Proposal,
   effects: Effects,
   subject: Subject,
   ruleset: Ruleset,
 ): Refusal | null {
-  const counted = countExposure(effects, subject, ruleset)
+  const counted = countExposure(workflowType, effects, subject, ruleset)
   if (!counted.ok) return counted
   const { token, assets, usdMicros } = counted.exposure
   const stated = asAddress(exposure.token) ?? null
@@ -152,13 +159,11 @@ function checkExposure(
 
 /** What so many base units count as at least, millionths of a dollar rounded down; null when it is not known. */
 function worthOf(
-  token: Reference,
+  token: Address | null | undefined,
   assets: bigint | null,
-  subject: Subject,
   { limits, deployment }: Ruleset,
 ): bigint | null {
-  const address = token.resolve(subject)
-  const asset = deployment.assets.find((each) => each.address === address)
+  const asset = deployment.assets.find(({ address }) => address === token)
   const price = asset === undefined ? undefined : limits.pricesUsdMicros[asset.symbol]
   if (assets === 0n) return 0n
   if (asset === undefined || price === undefined || assets === null) return null

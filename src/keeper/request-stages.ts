@@ -1,9 +1,11 @@
+import type { Nodes } from '../chain/nodes.ts'
 import type { Checked } from '../errors.ts'
 import { checkRequest } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import { usesAhead } from '../guard/uses.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import { type Gate, stopped } from '../ops/control.ts'
+import { compose } from '../pipeline/compose.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import { prepare } from '../pipeline/prepare.ts'
 import { request } from '../pipeline/request.ts'
@@ -16,6 +18,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 type RequestStagesDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'barrier'>
+  readonly nodes: Pick<Nodes, 'head'>
   readonly client: Pick<ServiceClient, 'prepareWorkflow'>
   readonly ruleset: Ruleset
   readonly gate: () => Gate
@@ -46,6 +49,7 @@ export function createRequestStages(deps: RequestStagesDeps): Pick<Stages, 'requ
             uses: usesAhead(workflow.proposal, workflow.signer, ruleset),
             ...(workflow.shadow === true ? { shadow: true } : {}),
           }),
+        compose: async (each) => compose(each, { ruleset, head: await deps.nodes.head(), nowMs: nowMs() }),
         deploymentNamespace: ruleset.deployment.namespace,
       }),
 

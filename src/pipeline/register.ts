@@ -2,13 +2,15 @@ import type { Hex } from 'viem'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal, OutboxRow } from '../journal/journal.ts'
 import type { TransactionRegistration } from '../service/contract/assumptions.ts'
+import { isOwn } from '../service/contract/workflow-types.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /**
- * Say what of a workflow is to be registered with the service: each payload of its intents that a node has, by hash. What is in
- * the outbox stays as it is, so this may be asked again, and is: a crash may have lost rows with the last commit. Pure.
+ * Say what of a workflow is to be registered with the service: each payload of its intents that a node has, by hash; nothing
+ * of what is our own. What is in the outbox stays as it is, so this may be asked again, and is: a crash may have lost rows with the last commit. Pure.
  */
 export function registrations(workflow: Workflow, nowMs: number): readonly Omit<OutboxRow, 'tries'>[] {
+  if (isOwn(workflow.proposal.workflowType)) return []
   // A no-op that fills a nonce was prepared by nobody.
   if (workflow.slots.every(({ attempts }) => attempts.every(({ purpose }) => purpose === 'noop'))) return []
   const requestId = workflow.prepared?.answer.requestId

@@ -1,7 +1,8 @@
 import type { Checked, Refusal } from '../errors.ts'
+import { isOwn } from '../service/contract/workflow-types.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
-import { move, type Workflow } from '../workflow/workflow.ts'
+import { type FrozenAnswer, move, type Workflow } from '../workflow/workflow.ts'
 
 /** What judging a request needs. */
 export type RequestDeps = {
@@ -14,6 +15,8 @@ export type RequestDeps = {
   readonly checkRequest: (proposal: Proposal) => Checked<unknown>
   /** The role's rolling budgets, with what this proposal would add. */
   readonly checkBudget: (proposal: Proposal) => Promise<Checked<unknown>>
+  /** What nobody prepares, as an answer of our own. */
+  readonly compose: (workflow: Workflow) => Promise<Checked<{ readonly frozen: FrozenAnswer }>>
   /** The service's name for this deployment of the contracts. */
   readonly deploymentNamespace: string
 }
@@ -22,8 +25,9 @@ export type RequestDeps = {
 const STOPPED_MS = 500
 
 /**
- * Judge a discovered opportunity by policy, and fix the key and the exact body bytes of its prepare request. Nothing
- * has left the process yet; the caller makes the record durable before the POST.
+ * Judge a discovered opportunity by policy, and fix the key and the exact body bytes of its prepare request; what is our
+ * own is composed here, and the service never hears of it. Nothing has left the process yet; the caller makes the record
+ * durable before the POST.
  */
 export async function request(workflow: Workflow, deps: RequestDeps): Promise<Step> {
   const { proposal } = workflow
@@ -37,6 +41,12 @@ export async function request(workflow: Workflow, deps: RequestDeps): Promise<St
   if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
   const affordable = await deps.checkBudget(proposal)
   if (!affordable.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: affordable }))
+  if (isOwn(proposal.workflowType)) {
+    const composed = await deps.compose(workflow)
+    return composed.ok
+      ? moved(move(workflow, 'prepared', deps.nowMs(), { prepared: composed.frozen }))
+      : moved(move(workflow, 'refused', deps.nowMs(), { note: composed }))
+  }
   const body = JSON.stringify({
     workflowType: proposal.workflowType,
     chainId: workflow.chainId,

@@ -182,7 +182,8 @@ export type Workflow = {
 }
 
 const NEXT: Readonly<Record<ProgressState, readonly WorkflowState[]>> = {
-  discovered: ['requested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  // What is our own is prepared by nobody.
+  discovered: ['requested', 'prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   // A typed-data report is shadowed before its signature, everything else before its nonces.
   prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { HOSTILITIES } from '../../sandbox/service/faults/faults.ts'
 import { tamper } from '../../sandbox/service/faults/tamper.ts'
 import { SELF } from '../guard/fixtures.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { ATTACKS } from './all.ts'
 import { aimOf, expectedOf, isKnown, serve, textOf } from './play.ts'
 
@@ -14,13 +14,13 @@ describe('the attacks', () => {
   })
 
   it('each fit a workflow type', () => {
-    const aims = CASES.map(([, kind, ruleset]) => aimOf(kind, ruleset))
+    const aims = PREPARED.map(([, kind, ruleset]) => aimOf(kind, ruleset))
     const idle = ATTACKS.filter(({ on }) => aims.every((aim) => on(aim) === null))
     expect(idle.map(({ name }) => name)).toEqual([])
   })
 })
 
-describe.each(CASES)('a hostile service at %s', (_case, kind, ruleset) => {
+describe.each(PREPARED)('a hostile service at %s', (_case, kind, ruleset) => {
   const aim = aimOf(kind, ruleset)
 
   it('gets an honest answer accepted', async () => {

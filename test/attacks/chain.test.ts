@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { CHAIN_ATTACKS, clearBy } from './chain.ts'
 
-describe.each(CASES)('hostile contracts and nodes at %s', (_case, kind, ruleset) => {
+describe.each(PREPARED)('hostile contracts and nodes at %s', (_case, kind, ruleset) => {
   it('clear what is honest', async () => {
     expect(await clearBy(kind, ruleset, null)).toBe('cleared')
   })

@@ -1,4 +1,4 @@
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { CHAIN_ATTACKS, type ChainAttack, clearBy } from './chain.ts'
 import type { Deed } from './deeds.ts'
 import { LANGUAGE_ATTACKS, playCall } from './language.ts'
@@ -13,14 +13,14 @@ export const SHOWN: readonly ChainAttack[] = CHAIN_ATTACKS.filter(
     name !== 'the last call is not shown at all',
 )
 /** One kind of each role, and one that creates a contract. */
-export const SOME = CASES.filter(([, { name }]) =>
+export const SOME = PREPARED.filter(([, { name }]) =>
   ['liquidate', 'reallocate', 'report', 'acquire', 'deploy', 'rfq-place'].includes(name),
 )
 
 /** What refused it of each kind that it fits; what was let through is null. */
 const ofEach = async (
-  cases: typeof CASES,
-  play: (one: (typeof CASES)[number]) => Promise<string | null>,
+  cases: typeof PREPARED,
+  play: (one: (typeof PREPARED)[number]) => Promise<string | null>,
 ): Promise<readonly (string | null)[]> => {
   const checks: (string | null)[] = []
   for (const one of cases) {
@@ -45,13 +45,13 @@ export const MODEL_DEEDS: readonly Deed[] = [
   ...CHAIN_ATTACKS.map((attack) => ({
     ...attack,
     name: `chain: ${attack.name}`,
-    play: () => ofEach(CASES, ([, kind, rules]) => clearBy(kind, rules, attack)),
+    play: () => ofEach(PREPARED, ([, kind, rules]) => clearBy(kind, rules, attack)),
   })),
   ...MOMENTS.flatMap((moment) =>
     LATER_ATTACKS.map((attack) => ({
       ...attack,
       name: `${WHEN[moment]}: ${attack.name}`,
-      play: () => ofEach(CASES, ([, kind, rules]) => playAt(moment, kind, rules, attack)),
+      play: () => ofEach(PREPARED, ([, kind, rules]) => playAt(moment, kind, rules, attack)),
     })),
   ),
   ...SHOWN.map((attack) => ({

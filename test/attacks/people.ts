@@ -6,7 +6,7 @@ import { checkAsked, createHold, endUnapproved } from '../../src/keeper/asking.t
 import { reservationOf } from '../../src/pipeline/transactions/reservation.ts'
 import type { Hold, Workflow } from '../../src/workflow/workflow.ts'
 import { NOW_MS, SELF, STRANGER } from '../guard/fixtures.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 import type { Deed } from './deeds.ts'
 
@@ -23,7 +23,7 @@ const TWO = compile({
 })
 const TENTHS = compile({ aboveAssets: { sUSD: '100 sUSD' } })
 
-const liquidation = CASES.find(([, { name }]) => name === 'liquidate')
+const liquidation = PREPARED.find(([, { name }]) => name === 'liquidate')
 if (liquidation === undefined) throw new TypeError('no shipped kind is called liquidate')
 const [, { proposal }, shipped] = liquidation
 const { deployment } = shipped

@@ -28,7 +28,7 @@ import {
 } from '../guard/fixtures.ts'
 import { answerOf, deployment, HOUSE } from '../guard/kinds.ts'
 import { createBidderScene, usd } from '../guard/sanity/bidder-scene.ts'
-import { CASES, shippedSections } from '../guard/shipped.ts'
+import { PREPARED, shippedSections } from '../guard/shipped.ts'
 import { workflowOf } from '../support/workflows.ts'
 import type { Deed } from './deeds.ts'
 
@@ -194,7 +194,7 @@ const challenge = (
 
 /** Two workflows with a journal of their own, and one request of the service's for both. */
 async function sameRequest(): Promise<string | null> {
-  const [, kind, ruleset] = CASES.find(([, { name }]) => name === 'liquidate') ?? []
+  const [, kind, ruleset] = PREPARED.find(([, { name }]) => name === 'liquidate') ?? []
   if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called liquidate')
   const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'attacks-')))
   try {

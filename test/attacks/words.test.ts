@@ -3,7 +3,7 @@ import { show } from '../../src/guard/show.ts'
 import { fuzzBidderRows } from '../fuzz/bidder-rows.ts'
 import { fuzzWorld } from '../fuzz/worlds.ts'
 import { SELF } from '../guard/fixtures.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 import { ATTACKS } from './all.ts'
 import { CHAIN_ATTACKS, clearing } from './chain.ts'
@@ -24,7 +24,7 @@ it('notices base units, wads, times and cut groups, and no name or amount', () =
   expect(bareIn(`${SELF} takes 25,000,000.123456789123 sUSD at 2027-01-15T08:00:00.000Z`)).toEqual([])
 })
 
-describe.each(CASES)('what people read of %s', (_case, kind, ruleset) => {
+describe.each(PREPARED)('what people read of %s', (_case, kind, ruleset) => {
   const { proposal } = kind
 
   it('has its amounts with their units where it is approved', () => {

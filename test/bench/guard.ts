@@ -2,7 +2,7 @@ import { checkPrepared } from '../../src/guard/check-prepared.ts'
 import { aimOf } from '../attacks/play.ts'
 import { golden } from '../fuzz/golden.ts'
 import { CHAIN_ID, freeze, NOW_MS, SELF } from '../guard/fixtures.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 
 const TYPES_WARM = 300
@@ -16,7 +16,7 @@ export type GuardFigures = {
 
 /** Judge valid answers of every kind that the shipped policies allow, each for the first time. */
 export function measureGuard(say: (text: string) => void): GuardFigures {
-  const kinds = CASES.map(([name, kind, ruleset]) => {
+  const kinds = PREPARED.map(([name, kind, ruleset]) => {
     say(name)
     const aim = aimOf(kind, ruleset)
     const tookMs: number[] = []

@@ -44,7 +44,7 @@ afterAll(() => session.stop())
 it(
   "brings every workflow type of every role to success by the agents' own decisions, each role with its own key",
   async () => {
-    expect(WORKFLOW_TYPES).toHaveLength(17)
+    expect(WORKFLOW_TYPES).toHaveLength(18)
     // The sandbox set the stage with the asset manager's key: what is not final yet would be nobody's in its accounts.
     const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl) })
     const begunAt = await client.getBlockNumber()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { aimOf } from '../attacks/play.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 import { fuzzAnswer } from './answers.ts'
 import { fuzzBidderRows } from './bidder-rows.ts'
@@ -11,7 +11,7 @@ import { fuzzWorld } from './worlds.ts'
 const seeds = (count: number, first: number) => Array.from({ length: count }, (_, index) => first + index)
 
 describe('mutated answers', () => {
-  const aims = CASES.map(([, kind, ruleset]) => aimOf(kind, ruleset))
+  const aims = PREPARED.map(([, kind, ruleset]) => aimOf(kind, ruleset))
 
   it('are refused, or say what the honest one says', async () => {
     const problems: string[] = []
@@ -28,7 +28,7 @@ describe('mutated answers', () => {
   })
 
   it('are noticed where a rule has lost its conditions', async () => {
-    const [found] = CASES.filter(([, { name }]) => name === 'liquidate')
+    const [found] = PREPARED.filter(([, { name }]) => name === 'liquidate')
     if (found === undefined) throw new TypeError('the liquidator liquidates')
     const [, kind, ruleset] = found
     const rules = new Map(
@@ -68,7 +68,7 @@ describe('worlds of rows', () => {
 })
 
 describe('valid workflows', () => {
-  it.each(CASES)('are accepted, whatever they are about: %s', async (_name, kind, ruleset) => {
+  it.each(PREPARED)('are accepted, whatever they are about: %s', async (_name, kind, ruleset) => {
     const aim = aimOf(kind, ruleset)
     const refused = await Promise.all(
       seeds(50, 1).map(async (seed) => {

@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util'
 import { aimOf } from '../attacks/play.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
 import { fuzzAnswer } from './answers.ts'
 import { fuzzBidderRows } from './bidder-rows.ts'
@@ -32,7 +32,7 @@ type Finding = { readonly checks: readonly string[]; readonly problem: string | 
 
 let failed = 0
 let heapMbMost = 0
-const targets = CASES.map(([, kind, ruleset]) => ({ kind, aim: aimOf(kind, ruleset) }))
+const targets = PREPARED.map(([, kind, ruleset]) => ({ kind, aim: aimOf(kind, ruleset) }))
 const aims = targets.map(({ aim }) => aim)
 await run('valid workflows', Math.floor(count / 100), async (seed) => {
   const { kind, aim } = targets[seed % targets.length] ?? targets[0] ?? nothing()

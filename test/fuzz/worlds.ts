@@ -14,7 +14,7 @@ import { createReads } from '../../src/guard/views.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BORROWER, COLLATERAL, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from '../guard/fixtures.ts'
 import { deployment, kindOf } from '../guard/kinds.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import type { Dice } from '../judgement/dice.ts'
 import { chance, pickFrom, whole } from './dice.ts'
 
@@ -49,7 +49,7 @@ export const worldOf = (dice: Dice): World =>
 
 /** The shipped rules that judge what is done in a world. */
 export function rulesOf({ kind }: World): Ruleset {
-  const held = CASES.find(([, { name }]) => name === kind)
+  const held = PREPARED.find(([, { name }]) => name === kind)
   if (held === undefined) throw new TypeError(`nothing judges ${kind}`)
   return held[2]
 }

@@ -8,6 +8,7 @@ import {
   stringToHex,
 } from 'viem'
 import {
+  exitPoolAbi,
   fundFactoryAbi,
   lendingMarketAbi,
   lendingVaultAbi,
@@ -25,6 +26,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   BORROWER,
   CHAIN_ID,
+  COLLATERAL,
   LOAN,
   liquidationAnswer,
   deployment as liquidations,
@@ -44,6 +46,7 @@ export const HOUSE = address('d2')
 const FACTORY = address('d3')
 export const NAV_ORACLE = address('d4')
 export const REGISTRY = address('d5')
+const EXIT = address('dd')
 
 /** A deployment with everything that the workflows of all roles speak about. */
 export const deployment: Deployment = {
@@ -62,6 +65,8 @@ export const deployment: Deployment = {
     primeNavOracle: address('d6'),
     btcReferenceOracle: address('d7'),
     ethReferenceOracle: address('d8'),
+    btcExit: EXIT,
+    ethExit: address('de'),
     registry: REGISTRY,
     btcRateModel: address('d9'),
     ethRateModel: address('da'),
@@ -189,6 +194,18 @@ export const VAULT_SETUP = {
 }
 const PEOPLE = { owner: SELF, allocator: address('a1'), manager: SELF }
 
+/** Our own: composed by us as by a service. */
+const sale = kind(
+  'sell',
+  'own.liquidator.sell',
+  { marketAddress: MARKET, venueAddress: EXIT, assets: '1000000', minLoanAssets: '594000000' },
+  {},
+  [
+    approval(COLLATERAL, EXIT, 1_000_000n),
+    call(EXIT, exitPoolAbi, 'swap', [COLLATERAL, 1_000_000n, 594_000_000n, SELF, DEADLINE]),
+  ],
+)
+
 /** Every workflow type that a role agent proposes; those with several shapes once for each. */
 export const KINDS: readonly Kind[] = [
   kind(
@@ -218,6 +235,14 @@ export const KINDS: readonly Kind[] = [
   kind('settle', 'role.liquidator.settleLiquidationClaim', { marketAddress: MARKET, claimId: '7' }, {}, [
     call(MARKET, lendingMarketAbi, 'settleLiquidationClaim', [7n]),
   ]),
+  {
+    ...sale,
+    // Of 594 sUSD that come in at least, 2 % less than its worth.
+    proposal: {
+      ...sale.proposal,
+      exposure: { token: COLLATERAL, assets: 1_000_000n, usdMicros: 12_122_449n },
+    },
+  },
   kind('allocate', 'role.allocator.vaultAllocate', moved, { moves: moved.assets }, [
     call(VAULT, lendingVaultAbi, 'allocate', [MARKET, BigInt(moved.assets)]),
   ]),

@@ -4,7 +4,7 @@ import { checkPostconditions } from '../../src/guard/postconditions.ts'
 import type { CanonicalPostcondition } from '../../src/service/contract/prepared-workflow.ts'
 import { CHAIN_ID, freeze, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, VAULT } from './fixtures.ts'
 import { answerOf } from './kinds.ts'
-import { CASES } from './shipped.ts'
+import { PREPARED } from './shipped.ts'
 
 type Change = (honest: CanonicalPostcondition) => Partial<CanonicalPostcondition>
 
@@ -29,7 +29,7 @@ const ATTACKS: readonly (readonly [string, Change, string])[] = [
   ],
 ]
 
-describe.each(CASES)('the postconditions of %s', (_name, kind, ruleset) => {
+describe.each(PREPARED)('the postconditions of %s', (_name, kind, ruleset) => {
   const honest = answerOf(kind, kind.drafts)
   const judged = (canonicalPostconditions: CanonicalPostcondition[]) => {
     const workflow = { role: ruleset.role, chainId: CHAIN_ID, signer: SELF, proposal: kind.proposal }

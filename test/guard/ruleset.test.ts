@@ -155,7 +155,7 @@ describe('a ruleset', () => {
     [
       'effects once',
       () => withGuard({ effects: [...sections.guard.effects, ...sections.guard.effects] }),
-      'guard.effects[2]',
+      'guard.effects[3]',
     ],
     ['views that only read', () => withGuard({ views: ['function pause()'] }), 'guard.views[0]'],
     [

@@ -36,7 +36,7 @@ describe('the rules of a shipped policy', () => {
     const held = new Set(CASES.map(([, { proposal }]) => proposal.workflowType))
     const proposed = agents.flatMap(({ workflowTypes }) => workflowTypes)
     expect(proposed.filter((type) => !held.has(type))).toEqual([])
-    expect(proposed).toHaveLength(17)
+    expect(proposed).toHaveLength(18)
   })
 })
 
@@ -61,6 +61,7 @@ const JUDGEMENTS: Readonly<Record<string, readonly unknown[]>> = {
     ['marketAddress', 'claimId'],
     ['claim_settleable', ...EXPIRY],
   ],
+  'own.liquidator.sell': [['venueAddress', 'assets', 'minLoanAssets'], EXPIRY, 'venueAddress'],
   'role.allocator.vaultAllocate': ALLOCATE,
   'role.allocator.vaultDeallocate': ALLOCATE,
   'role.allocator.vaultReallocationBatch': [
@@ -155,6 +156,8 @@ describe('the judgements of a role', () => {
         ['profitMin', 'guard.sanity.profitMin', '1 USD', '1 USD', '0.99 USD'],
         ['slippage', 'guard.sanity.minCollateral', '95 %', '5 %', '5.01 %'],
         ['inventoryMax', 'guard.sanity.inventoryMax.*', '5 sBTC', '5 sBTC', '5.1 sBTC'],
+        ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '2.01 %'],
+        ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '1.99 %'],
         ['repayMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
         ['repayPerHourMax', 'limits.perHour.movedMax', '9 USD', '9 USD', '10 USD'],
       ],

@@ -3,6 +3,7 @@ import { loadWithIncludes } from '../../src/config/include.ts'
 import { checkPolicy } from '../../src/config/policy.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../src/keeper/role-policy.ts'
+import { isOwn } from '../../src/service/contract/workflow-types.ts'
 import { policyFileOf } from '../support/policies.ts'
 import { TOKENS } from '../support/tokens.ts'
 import { deployment, KINDS, type Kind } from './kinds.ts'
@@ -23,3 +24,6 @@ const SHIPPED: readonly { readonly ruleset: Ruleset; readonly kinds: readonly Ki
 export const CASES: readonly (readonly [string, Kind, Ruleset])[] = SHIPPED.flatMap(({ ruleset, kinds }) =>
   kinds.map((kind) => [`${ruleset.role}: ${kind.name}`, kind, ruleset] as const),
 )
+
+/** Those that a service prepares, and so may lie about: what is our own, nobody answers. */
+export const PREPARED = CASES.filter(([, { proposal }]) => !isOwn(proposal.workflowType))

@@ -228,6 +228,7 @@ function look(
     freshness: { ok: !weather.isStale?.(moment), ageMs: 0, message: 'as of this moment' },
     nativeBalanceWei: world.nativeWei,
     balances: { ...world.balances },
+    exits: [],
     references: { btcReferenceOracle: second(btc), ethReferenceOracle: second(eth) },
     markets: SIDES.map((side, index) => {
       const oracle = reading(world.prices[index] ?? 0)

@@ -7,7 +7,7 @@ import { checkAsked, createHold, endUnapproved } from '../../src/keeper/asking.t
 import { reservationOf } from '../../src/pipeline/transactions/reservation.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { SELF } from '../guard/fixtures.ts'
-import { CASES } from '../guard/shipped.ts'
+import { PREPARED } from '../guard/shipped.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const NOW_MS = 200_000_000
@@ -36,7 +36,7 @@ it('refuses the eleventh claim of a tenth, that passed its hold before the other
 })
 
 describe('what people must approve', () => {
-  const [, kind, ruleset] = CASES.find(([, { name }]) => name === 'liquidate') ?? []
+  const [, kind, ruleset] = PREPARED.find(([, { name }]) => name === 'liquidate') ?? []
   if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called liquidate')
   const anna = createPersonKey()
   const asked = {

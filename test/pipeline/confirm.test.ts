@@ -3,7 +3,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import type { Reservation } from '../../src/journal/journal.ts'
 import { type ConfirmDeps, confirm } from '../../src/pipeline/confirm.ts'
 import type { WorkflowProgress } from '../../src/service/contract/assumptions.ts'
-import { slotOf, workflowOf } from '../support/workflows.ts'
+import { proposalOf, slotOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = `0x${'aa'.repeat(32)}` as const
 const WANTED = { entityType: 'claim', entityId: 'm:1', field: 'assets', expected: { op: 'lte', value: '5' } }
@@ -77,6 +77,15 @@ const report = (changes: Partial<typeof SEEN>) => {
 }
 
 describe('confirming', () => {
+  it('takes the chain’s word alone for what is our own, while its blocks stand', async () => {
+    const own = { ...confirmed(), proposal: proposalOf({ workflowType: 'own.liquidator.sell' }) }
+    setup.world.failure = new TypeError('the service is asked')
+    setup.world.stands = null
+    expect(await confirm(own, setup.deps)).toMatchObject({ type: 'wait' })
+    setup.world.stands = true
+    expect(await confirm(own, setup.deps)).toMatchObject({ workflow: { state: 'succeeded' } })
+  })
+
   it('ends within its bound also where the clock is put back meanwhile', async () => {
     const { world, deps } = setup
     report({ satisfied: false })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Retry, RolekeeperError, refuse } from '../../src/errors.ts'
 import { type PrepareDeps, prepare } from '../../src/pipeline/prepare.ts'
 import { type RequestDeps, request } from '../../src/pipeline/request.ts'
-import { answerOf, SIGNER, workflowOf } from '../support/workflows.ts'
+import { answerOf, proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
 
 describe('a request', () => {
   const deps: RequestDeps = {
@@ -12,6 +12,7 @@ describe('a request', () => {
     hold: async () => null,
     checkRequest: () => ({ ok: true }),
     checkBudget: async () => ({ ok: true }),
+    compose: async () => refuse('not_composed', 'Nothing is composed here.'),
     deploymentNamespace: 'sandbox',
   }
   const asked = async (changes: Partial<RequestDeps> = {}) => {
@@ -32,6 +33,16 @@ describe('a request', () => {
       input: workflow.proposal.input,
     })
     expect((await asked()).request).toEqual(workflow.request)
+  })
+
+  it('composes what is our own, and asks the service nothing of it', async () => {
+    const frozen = { bytesSha256: 'ab', answer: answerOf(), receivedAtMs: 2_000 }
+    const own = workflowOf('discovered', { proposal: proposalOf({ workflowType: 'own.liquidator.sell' }) })
+    const done = await request(own, { ...deps, compose: async () => ({ ok: true, frozen }) })
+    expect(done).toMatchObject({ type: 'moved', workflow: { state: 'prepared', prepared: frozen } })
+    expect(done.type === 'moved' && done.workflow.request).toBeUndefined()
+    const refused = await request(own, deps)
+    expect(refused).toMatchObject({ workflow: { state: 'refused', note: { check: 'not_composed' } } })
   })
 
   it('waits where it is stopped for now, as while Redis is away or the keeper ends: nobody asked for that', async () => {

@@ -6,7 +6,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { type RegisterDeps, registerDue, registrations } from '../../src/pipeline/register.ts'
-import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
+import { attemptOf, proposalOf, slotOf, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 let nowMs: number
@@ -121,5 +121,7 @@ describe('what is registered', () => {
       { order: 0, of: hash(2), dueAtMs: 7 },
       { order: 1, of: hash(3), dueAtMs: 7 },
     ])
+    const own = { ...workflow, proposal: proposalOf({ workflowType: 'own.liquidator.sell' }) }
+    expect(registrations(own, 7)).toEqual([])
   })
 })

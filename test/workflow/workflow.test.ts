@@ -12,7 +12,7 @@ import {
 import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 
 const LEGAL: Readonly<Record<string, readonly WorkflowState[]>> = {
-  discovered: ['requested', 'refused', 'cancelled', 'expired', 'quarantined'],
+  discovered: ['requested', 'prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],

@@ -6,6 +6,7 @@ import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Denomination } from '../../units.ts'
 import type { Holding } from '../../workflow/holding.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
+import type { TokenChange } from '../../workflow/slot.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { Reads } from '../views.ts'
@@ -51,6 +52,8 @@ export type SanityCheck = {
   readonly callee?: string
   /** The revalidations that `checkState` covers, beside time and expiry. */
   readonly revalidations: readonly Revalidation[]
+  /** What it may lose at most, where what leaves is paid for in the same call: so much counts. Absent: all that leaves. */
+  readonly loses?: (subject: Omit<Subject, 'deadlineS'>) => TokenChange
   /** Ask for what is to be read. */
   readonly judge: (about: About) => Judgement
 }

@@ -4,17 +4,18 @@ import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Deployment, PinnedContract, PinnedMarket } from '../../service/contract/deployment.ts'
 import { nativePrice } from '../../service/contract/native-price.ts'
 import { bps, settings, usdMicros } from '../../service/contract/yaml-scalars.ts'
-import { amountText, type Denomination, decimal, percent, time, usd } from '../../units.ts'
+import { amountText, type Denomination, decimal, percent, usd } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { askInventory, inventoryLimits } from './liquidator-inventory.ts'
+import { saleCheck, saleLimits } from './liquidator-sale.ts'
+import { judgeSettlement } from './liquidator-settlement.ts'
 import {
   bonusView,
   CLAIM_VIEWS,
-  claimView,
   closeFactorView,
   collateralView,
   debtView,
@@ -37,6 +38,7 @@ const liquidationLimits = (pinned: readonly Denomination[]) =>
     gasShareBps: bps(1, 10_000).prefault('90 %').transform(BigInt),
     /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
     profitUsdMicrosMin: usdMicros(),
+    ...saleLimits,
   })
 type LiquidationLimits = z.output<ReturnType<typeof liquidationLimits>>
 
@@ -222,41 +224,6 @@ function checkProfit(
   )
 }
 
-/** Judge the settlement of a claim: it is ours, for us, due, and pays what it says. */
-function judgeSettlement({ before: reads, subject }: About): Judgement {
-  const market = marketOf(subject)
-  const claim = reads.ask(claimView(market.address, amountOf(subject, 'claimId')))
-  return {
-    checkState: (timestampS) => {
-      const found = claim()
-      if (found === null) return unread('the claim')
-      if (found.liquidator !== subject.self || found.recipient !== subject.self) {
-        return refuse(
-          'claim_not_ours',
-          `The claim belongs to ${found.liquidator} and pays ${found.recipient}.`,
-        )
-      }
-      if (found.settled) return refuse('claim_settled', 'The claim is settled already.')
-      if (found.settleableAtS <= BigInt(timestampS)) return null
-      return refuse(
-        'claim_not_settleable',
-        `The claim can be settled from ${time(found.settleableAtS)} on; the next block is of ${time(timestampS)}.`,
-      )
-    },
-    checkOutcome: ({ changeOf }) => {
-      const found = claim()
-      if (found === null) return unread('the claim')
-      const gained = changeOf(market.collateralAsset)
-      if (gained >= found.collateralAssets) return null
-      const paid = (assets: bigint) => amountText(assets, market.collateralAsset, subject.deployment)
-      return refuse(
-        'claim_short',
-        `The settlement pays ${paid(gained)}; the claim holds ${paid(found.collateralAssets)}.`,
-      )
-    },
-  }
-}
-
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
   limits: liquidationLimits,
@@ -265,6 +232,8 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     { of: 'profitMin', is: 'atLeast', to: 'guard.sanity.profitMin' },
     { of: 'slippage', is: 'leaves', to: 'guard.sanity.minCollateral' },
     { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax.*' },
+    { of: 'exitDiscountMax', is: 'atMost', to: 'guard.sanity.exitDiscountMax' },
+    { of: 'exitDiscountMax', is: 'atLeast', to: 'guard.sanity.exitDiscountMax' },
     { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
     { of: 'repayPerHourMax', is: 'atMost', to: 'limits.perHour.movedMax' },
   ],
@@ -294,5 +263,6 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
         judge: judgeSettlement,
       },
     ],
+    ['own.liquidator.sell', saleCheck(limits)],
   ],
 }

@@ -1,5 +1,5 @@
 import { SANDBOX_STAGES } from './tenant-resources.ts'
-import { WORKFLOW_CATALOGUE } from './workflow-types.ts'
+import { SERVICE_CATALOGUE } from './workflow-types.ts'
 
 /** What of the canonical state changed. Source: service API, "Event types". */
 const RESOURCE_EVENT_TYPES = [
@@ -37,5 +37,5 @@ const SANDBOX_EVENT_TYPES = [
 export const EVENT_TYPES: ReadonlySet<string> = new Set([
   ...RESOURCE_EVENT_TYPES,
   ...SANDBOX_EVENT_TYPES,
-  ...Object.values(WORKFLOW_CATALOGUE).map(({ eventType }) => eventType),
+  ...Object.values(SERVICE_CATALOGUE).map(({ eventType }) => eventType),
 ])

@@ -25,7 +25,7 @@ import {
   SCOPES,
 } from './operations.ts'
 import { collectionEnvelope, freshness, PAGE_SIZE_MAX, serviceApiError } from './resources.ts'
-import { WORKFLOW_CATALOGUE } from './workflow-types.ts'
+import { SERVICE_CATALOGUE } from './workflow-types.ts'
 
 /** Source: service API, "Versioning". */
 const API_VERSION = '1.0.0-private-preview'
@@ -231,7 +231,7 @@ const assumptions = () => ({
   challenge: CHALLENGE,
   expectedValue: inlineSchema(expectedValue),
   workflowTypes: Object.fromEntries(
-    Object.entries(WORKFLOW_CATALOGUE).map(([type, { input, name, ...rest }]) => [
+    Object.entries(SERVICE_CATALOGUE).map(([type, { input, name, ...rest }]) => [
       type,
       { ...rest, input: inlineSchema(input) },
     ]),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { freshness } from './resources.ts'
 import { addr, hash32, hexBytes, shortText, ts, uintString } from './scalars.ts'
-import { WORKFLOW_TYPES } from './workflow-types.ts'
+import { SERVICE_TYPES } from './workflow-types.ts'
 
 /** At most this many intents are in one workflow: an approval and the action, with room for one more pair. */
 export const INTENTS_MAX = 4
@@ -39,7 +39,7 @@ export const canonicalPostcondition = z.strictObject({
 export type CanonicalPostcondition = z.infer<typeof canonicalPostcondition>
 
 /** Published as one of the known types; a text here, so that a type of a later release is named. */
-export const workflowTypeName = z.string().max(200).meta({ enum: WORKFLOW_TYPES })
+export const workflowTypeName = z.string().max(200).meta({ enum: SERVICE_TYPES })
 
 /** Source: service API, "POST /v1/workflows/prepare", 200 body. Strict, because it leads to a signature. */
 export const preparedWorkflow = z.strictObject({

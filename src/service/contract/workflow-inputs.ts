@@ -31,6 +31,14 @@ export type LiquidateInput = z.infer<typeof liquidateInput>
 export const settleLiquidationClaimInput = z.strictObject({ marketAddress: address, claimId: uintString })
 export type SettleLiquidationClaimInput = z.infer<typeof settleLiquidationClaimInput>
 
+/** Collateral of a market, sold for its loan asset at a venue that the deployment pins. */
+export const sellInput = z.strictObject({
+  marketAddress: address,
+  venueAddress: address,
+  assets: uintString,
+  minLoanAssets: uintString,
+})
+
 /** The principal borrows from one vault's partition of a market; it receives the loan itself. */
 export const borrowInput = z.strictObject({
   marketAddress: address,

@@ -30,13 +30,13 @@ const metadataOnly = <R extends string, N extends string>(role: R, name: N) => (
 })
 
 /**
- * Every workflow type: who proposes it, its name in events, its input, and how it is carried out, pinned. An answer
+ * Every workflow type of the service: who proposes it, its name in events, its input, and how it is carried out, pinned. An answer
  * with another execution mode or custody boundary is refused, because for `metadata_only` and
  * `wallet_session_authenticated` the POST itself may be the effect. Types and roles are documented; inputs, execution
  * modes, and event names that the document's list ends before are assumed.
  * Source: service API, "POST /v1/workflows/prepare" and "Event types".
  */
-export const WORKFLOW_CATALOGUE = {
+export const SERVICE_CATALOGUE = {
   borrow: onchain(null, 'borrow', inputs.borrowInput),
   claimWithdrawal: onchain(null, 'claimWithdrawal', inputs.claimWithdrawalInput),
   deposit: onchain(null, 'deposit', inputs.depositInput),
@@ -175,13 +175,27 @@ export const WORKFLOW_CATALOGUE = {
   'role.vault_owner.vaultSettingsUpdate': onchain('vault_owner', 'vaultSettingsUpdate', anyInput),
 } as const
 
+/** What no type of the service does: the calls are the policy's rules with our input, and nobody prepares them. */
+const OWN_CATALOGUE = {
+  'own.liquidator.sell': onchain('liquidator', 'sell', inputs.sellInput),
+} as const
+
+/** Every type that a role may propose. */
+export const WORKFLOW_CATALOGUE = { ...SERVICE_CATALOGUE, ...OWN_CATALOGUE }
+
 export type WorkflowType = keyof typeof WORKFLOW_CATALOGUE
+
+/** Whether a workflow of a type is our own from end to end: the service neither prepares nor confirms it. Pure. */
+export const isOwn = (type: WorkflowType): boolean => Object.hasOwn(OWN_CATALOGUE, type)
 
 /** What a type's input is once it is parsed. */
 export type WorkflowInput<T extends WorkflowType> = z.output<(typeof WORKFLOW_CATALOGUE)[T]['input']>
 
-/** Every workflow type, in the document's order. */
+/** Every workflow type, in the document's order, and then our own. */
 export const WORKFLOW_TYPES = Object.keys(WORKFLOW_CATALOGUE) as [WorkflowType, ...WorkflowType[]]
+
+/** Every workflow type of the service, in the document's order. */
+export const SERVICE_TYPES = WORKFLOW_TYPES.filter((type) => !isOwn(type))
 
 /** Which agent speaks for a role of the service; a role that is not here has no agent. */
 const AGENT_ROLES: Readonly<Record<string, Role>> = {

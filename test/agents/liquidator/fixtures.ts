@@ -98,6 +98,7 @@ export const observation = (
   facilities: [facility()],
   claims: [],
   references: { ethReferenceOracle: NATIVE },
+  exits: [],
   deployment: {
     ...{ assets: [], vaults: [], funds: [], contracts: [] },
     markets: [{ address: MARKET, loanAsset: LOAN, collateralAsset: BTC, oracle: ORACLE }],

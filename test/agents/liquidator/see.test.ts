@@ -55,6 +55,9 @@ describe('an observation', () => {
       nativeBalanceWei: 10n ** 18n,
       balances: { [LOAN]: 5_000_000n, [BTC]: 3n },
       claims: [],
+      exits: [
+        { pair: 'sBTC/sUSD', contract: 'btcExit', marketAddress: MARKET, venue: null, held: 3n, quotes: [] },
+      ],
       references: {},
       inFlight: [],
       deployment: pins,

@@ -44,7 +44,7 @@ const choicesOf = (shape: Shape): readonly Shape[] =>
     : [shape]
 
 /** A number that nothing said before. */
-let fresh = 7_000
+let fresh = 7_001
 
 /** Something new that a place takes, as far as its schema says: nothing that may be left out is. */
 function sampleOf(given: Shape): unknown {

@@ -97,8 +97,8 @@ describe('two policies', () => {
 
   it('are narrower without a type of workflow, and wider with one more', () => {
     const rules = (list: 'allow' | 'effects') =>
-      (Reflect.get(LIQUIDATOR.guard, list) as readonly Said[]).filter(({ workflowType }) =>
-        String(workflowType).endsWith('liquidate'),
+      (Reflect.get(LIQUIDATOR.guard, list) as readonly Said[]).filter(
+        ({ workflowType }) => !String(workflowType).endsWith('settleLiquidationClaim'),
       )
     const less = {
       ...LIQUIDATOR,

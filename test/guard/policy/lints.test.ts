@@ -161,7 +161,7 @@ describe('a strategy that asks for what is always refused', () => {
     expect(refused('liquidator', 'profitMin: "1 USD" # after', 'profitMin: "0.5 USD" # after')).toThrow(
       'at least 1 USD',
     )
-    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "6 %"')).toThrow('write at most 5 %')
+    expect(refused('liquidator', 'slippage: "4 %"', 'slippage: "6 %"')).toThrow('write at most 5 %')
     expect(refused('allocator', 'shareMax: "80 %" # of', 'shareMax: "95 %" # of')).toThrow(
       'strategy.collaterals.sBTC.shareMax: it is 95 %',
     )
@@ -177,8 +177,8 @@ describe('a strategy that asks for what is always refused', () => {
   })
 
   it('is held at the limit, and one past it', () => {
-    expect(check('liquidator', ['slippage: "1 %"', 'slippage: "5 %"'])).toEqual([])
-    expect(refused('liquidator', 'slippage: "1 %"', 'slippage: "5.01 %"')).toThrow(
+    expect(check('liquidator', ['slippage: "4 %"', 'slippage: "5 %"'])).toEqual([])
+    expect(refused('liquidator', 'slippage: "4 %"', 'slippage: "5.01 %"')).toThrow(
       'guard.sanity.minCollateral',
     )
   })

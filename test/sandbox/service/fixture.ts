@@ -66,6 +66,8 @@ const CONTRACTS: Deployment['contracts'] = {
   rivalNavOracle: { contractName: 'NavOracle', address: address(0xbd) },
   btcReferenceOracle: { contractName: 'PriceOracle', address: address(0xf3) },
   ethReferenceOracle: { contractName: 'PriceOracle', address: address(0xf4) },
+  btcExit: { contractName: 'ExitPool', address: address(0xf5) },
+  ethExit: { contractName: 'ExitPool', address: address(0xf6) },
 }
 
 /** A clock that a test moves; sleeps are real. */

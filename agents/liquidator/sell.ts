@@ -1,0 +1,129 @@
+import { native } from '../../src/units.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
+import { type Observation, type PassedOver, passOver } from '../agent.ts'
+import { BPS, ceilDiv, collateralValue, tokenUnit } from '../protocol/health.ts'
+import { percent, tokens } from '../protocol/text.ts'
+import type { Funds } from './funds.ts'
+import type { OpenMarket, Stop } from './market.ts'
+import type { LiquidatorPolicy } from './policy.ts'
+import type { ExitSeen, LiquidatorSeen } from './seen.ts'
+
+/** Name the sale of what a market's liquidations bring, as workflows and `explain` do. Pure. */
+export const exitSubject = ({ marketAddress }: Pick<ExitSeen, 'marketAddress'>): string =>
+  `exit:${marketAddress}`
+
+/**
+ * Propose to sell of a collateral as much as its venue takes within the policy's discount from the oracle's worth, slippage
+ * and gas counted, the rest later; or say why not. Null where nothing is held. Takes its gas from `funds`; otherwise pure.
+ */
+export function sell(
+  exit: ExitSeen,
+  market: OpenMarket | Stop | undefined,
+  seen: Observation<LiquidatorSeen>,
+  policy: LiquidatorPolicy,
+  busy: ReadonlySet<string>,
+  funds: Funds,
+): Proposal | PassedOver | null {
+  const { pair, contract, venue, held, quotes } = exit
+  if (held === 0n) return null
+  const subject = exitSubject(exit)
+  const stop = (check: string, message: string) =>
+    passOver(subject, { check, message, reason: { held: String(held) } })
+  if (venue === null) {
+    return stop(
+      'exit_not_pinned',
+      `${contract} sells ${pair} and is not pinned. Fix: add it to deployment.contracts.`,
+    )
+  }
+  if (busy.has(subject)) return stop('already_in_flight', 'A workflow of ours sells of it already.')
+  if (market === undefined) return stop('market_not_seen', 'The service does not list its market.')
+  if ('check' in market) return passOver(subject, market)
+  if (funds.nativeWei < funds.sale.reserveWei) {
+    const message = `Selling needs ${native(funds.sale.reserveWei)} for gas; ${native(funds.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
+    return stop('out_of_funds', message)
+  }
+  const usable = quotes.filter(({ assets, loanAssets }) => assets <= held && loanAssets !== null)
+  if (usable.length === 0)
+    return stop('exit_not_quoted', `${contract} has not said yet what it pays for ${pair}.`)
+  const gas = ceilDiv(funds.sale.usdMicros * tokenUnit(market.loanDecimals), market.loanPriceUsdMicros)
+  const slippage = BigInt(policy.exitSlippageBps)
+  const sized = usable.map(({ assets, loanAssets }) => {
+    const worth = collateralValue(assets, market.price)
+    const floor = ceilDiv(worth * (BPS - BigInt(policy.exitDiscountBpsMax)), BPS)
+    const least = ((loanAssets ?? 0n) * (BPS - slippage)) / BPS
+    return { assets, quoted: loanAssets ?? 0n, worth, least, fits: least > 0n && least - gas >= floor }
+  })
+  const best = sized.find(({ fits }) => fits)
+  const sold = (assets: bigint) => tokens(assets, market.collateralDecimals, market.collateralSymbol)
+  const paid = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
+  if (best === undefined) {
+    const least = sized.at(-1)
+    const said =
+      least === undefined
+        ? ''
+        : ` ${contract} pays ${paid(least.quoted)} for ${sold(least.assets)}, worth ${paid(least.worth)};`
+    return stop(
+      'exit_without_depth',
+      `${said} less ${percent(slippage)} of slippage and gas that is more than exitDiscountMax, ${percent(BigInt(policy.exitDiscountBpsMax))}, below.`.trim(),
+    )
+  }
+  funds.nativeWei -= funds.sale.reserveWei
+  return proposalOf(
+    exit,
+    venue,
+    best,
+    market,
+    seen,
+    policy,
+    `sell ${sold(best.assets)} of ${sold(held)} at ${contract} for at least ${paid(best.least)}`,
+  )
+}
+
+type Size = {
+  readonly assets: bigint
+  readonly quoted: bigint
+  readonly worth: bigint
+  readonly least: bigint
+}
+
+function proposalOf(
+  exit: ExitSeen,
+  venue: `0x${string}`,
+  { assets, quoted, worth, least }: Size,
+  market: OpenMarket,
+  { balances }: Observation<LiquidatorSeen>,
+  { exitDiscountBpsMax }: LiquidatorPolicy,
+  summary: string,
+): Proposal {
+  const { loanAsset, collateralAsset, loanDecimals, loanPriceUsdMicros, price } = market
+  const usdOf = (loan: bigint) => ceilDiv(loan * loanPriceUsdMicros, tokenUnit(loanDecimals))
+  const discount = BigInt(exitDiscountBpsMax)
+  return {
+    workflowType: 'own.liquidator.sell',
+    kind: 'sell',
+    subject: exitSubject(exit),
+    // Both balances change with every sale; while they do not, it is the same sale tried again.
+    occurrence: `${exit.held}:${balances[loanAsset] ?? 0n}`,
+    input: {
+      marketAddress: exit.marketAddress,
+      venueAddress: venue,
+      assets: String(assets),
+      minLoanAssets: String(least),
+    },
+    // What leaves is paid for in the same call or it reverts: in the budgets it counts as what it may lose.
+    exposure: {
+      token: collateralAsset,
+      assets,
+      usdMicros: usdOf(ceilDiv(least * discount, BPS - discount)),
+    },
+    // Its gas counts towards the discount as well.
+    worthUsdMicros: usdOf((worth * discount) / BPS),
+    summary,
+    reason: {
+      priceWad: String(price.priceWad),
+      heldAssets: String(exit.held),
+      quotedAssets: String(quoted),
+      worthAssets: String(worth),
+    },
+  }
+}
