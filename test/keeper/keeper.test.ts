@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
+import { parseDocument } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { setControl } from '../../src/ops/control.ts'
@@ -15,7 +15,6 @@ import {
   reached,
 } from '../support/keeper-scene.ts'
 import { freePort } from '../support/loopback.ts'
-import { policyOf } from '../support/policies.ts'
 
 let world: KeeperScene
 
@@ -205,14 +204,13 @@ it('takes webhook deliveries while it runs, counts them, and none afterwards', a
 
 it('works by a narrower policy from the next decision on, without a restart', async () => {
   const keeper = await world.start()
-  const { limits, ...policy } = policyOf('liquidator')
-  const strategy = { ...policy.strategy, secondPrice: 'none', profitMin: '90,000 USD' }
-  const narrower = stringify({ ...policy, limits, strategy }, { defaultStringType: 'QUOTE_DOUBLE' })
   const file = join(world.directory, 'liquidator.yaml')
   const before = readFileSync(file)
+  const narrower = parseDocument(String(before))
+  narrower.setIn(['strategy', 'profitMin'], '90,000 USD')
   const { length: past } = keeper.events
   try {
-    writeFileSync(file, narrower)
+    writeFileSync(file, String(narrower))
     await keeper.until((event) => event.type === 'role' && event.state === 'up')
     const borrower = await world.openUnderWater()
     await keeper.until(

@@ -193,10 +193,13 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
   }
 }
 
-/** The shipped policy, but for the second price: nobody feeds another oracle here. */
+/** The shipped policy, but for the second price and what native coin is worth: nobody feeds other oracles here. */
 function policyOfOneOracle(): string {
   const policy = policyOf('liquidator')
+  const nativePrice = '3,000 USD'
   policy.strategy.secondPrice = 'none'
+  policy.strategy.gas = Object.assign({}, policy.strategy.gas, { nativePrice })
+  policy.guard.sanity = Object.assign({}, policy.guard.sanity, { nativePrice })
   return stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' })
 }
 
