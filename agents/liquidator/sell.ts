@@ -38,6 +38,11 @@ export function sell(
   if (busy.has(subject)) return stop('already_in_flight', 'A workflow of ours sells of it already.')
   if (market === undefined) return stop('market_not_seen', 'The service does not list its market.')
   if ('check' in market) return passOver(subject, market)
+  // Nobody knows which part of it was seized: what debts are repaid with would be sold at the discount.
+  if (seen.markets.some(({ loanAsset }) => loanAsset === market.collateralAsset)) {
+    const message = `${market.collateralSymbol} repays debts of another market. Fix: take ${pair} out of strategy.exits.`
+    return stop('exit_of_loan_asset', message)
+  }
   if (funds.nativeWei < funds.sale.reserveWei) {
     const message = `Selling needs ${native(funds.sale.reserveWei)} for gas; ${native(funds.nativeWei)} are left. Fix: send native coin to ${seen.signer}.`
     return stop('out_of_funds', message)

@@ -123,11 +123,12 @@ function summaryOf(offer: OfferSeen, { priced, worth, assets, gas }: Bid): strin
   ].join(', ')
 }
 
-const nothingSpent = { exposure: { token: null, assets: 0n, usdMicros: 0n } } as const
+/** What all three say alike: what came back, or was won, is of the lot that was bid for. */
+const endOf = ({ lot }: RfqSeen) => ({ lot, exposure: { token: null, assets: 0n, usdMicros: 0n } })
 
 /** Propose to take a bid back; `why` is the rule that says so. Pure. */
 export const cancel = (rfq: RfqSeen, bid: RfqBidSeen, why: string, message: string): Proposal => ({
-  ...nothingSpent,
+  ...endOf(rfq),
   workflowType: CANCEL,
   kind: 'cancel',
   subject: rfq.id,
@@ -139,7 +140,7 @@ export const cancel = (rfq: RfqSeen, bid: RfqBidSeen, why: string, message: stri
 
 /** Propose to finalize an RFQ that is closed; `wins` is null where the others' bids are not shown. Pure. */
 export const finalize = (rfq: RfqSeen, bid: RfqBidSeen, wins: boolean | null): Proposal => ({
-  ...nothingSpent,
+  ...endOf(rfq),
   workflowType: FINALIZE,
   kind: 'finalize',
   subject: rfq.id,
@@ -151,7 +152,7 @@ export const finalize = (rfq: RfqSeen, bid: RfqBidSeen, wins: boolean | null): P
 
 /** Propose to claim a bid's escrow back. Pure. */
 export const claim = (rfq: RfqSeen, bid: RfqBidSeen): Proposal => ({
-  ...nothingSpent,
+  ...endOf(rfq),
   workflowType: CLAIM,
   kind: 'refund',
   subject: bidSubject(rfq, bid),

@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { readOwned, type WorthOptions } from '../guard/worth.ts'
@@ -28,11 +28,11 @@ const NATIVE_COIN = { token: null, symbol: 'ETH', decimals: 18 } as const
 
 /** Blocks whose logs are asked for at once. */
 const BLOCKS_MAX = 2_000n
-/** A page is begun so often where nothing moves: what is held is marked then. */
+/** A page is begun so often where nothing of ours moves: what is held is marked then. */
 const QUIET_MS_MAX = 3_600_000
 
 /**
- * Add a page up to the newest final block where anything moved since the last one, or an hour passed. What is in it never
+ * Add a page up to the newest final block where more moved since the last one than strangers gave, or an hour passed. What is in it never
  * changes: all of it is final, and whatever no log and no transaction of ours explains is a line that says so.
  * @returns the page with the one that it follows; null where none was added, or the first.
  * Throws RolekeeperError `accounts.forked`, `worth.not_read` and `node.*`.
@@ -49,7 +49,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
   // A transaction that our own record has not closed yet.
   if (named === null) return null
-  const isQuiet = last?.count === count && named.length === 0
+  const isQuiet = last?.count === count && named.every((line) => isGift(line, deployment))
   if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return null
   const owned = await readOwned({ ...of, owners: [signer] }, nodes, final)
   const page = {
@@ -66,6 +66,15 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   const added = { ...page, lines }
   const isAdded = await accounts.add(added)
   return isAdded && last !== null ? { before: last, page: added } : null
+}
+
+/** Whether a stranger gave it: nobody makes pages by dust, as the newest of them are all that is learned from. */
+const isGift = (
+  { assets, counterparty }: Line,
+  { markets, vaults, funds, contracts }: WorthOptions['deployment'],
+): boolean => {
+  const known = [...markets, ...vaults, ...funds, ...contracts].map(({ address }) => address)
+  return assets > 0n && counterparty !== null && ![...known, zeroAddress].includes(counterparty)
 }
 
 const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, atMs: timestampS * 1_000 })

@@ -27,12 +27,17 @@ export function outcomesOf(
   workflows: ReadonlyMap<string, Told>,
 ): readonly (Case & { readonly atMs: number })[] {
   const threads = new Map<string, Thread>()
+  const others: Entry[] = []
   for (const entry of entriesOf(periodOf(pages, 0))) {
     const own = workflows.get(entry.workflowId ?? '')
-    const thread = own === undefined ? bringing(entry, [...threads.values()]) : threadOf(own, threads)
+    const thread = own === undefined ? undefined : threadOf(own, threads)
+    if (thread === undefined) others.push(entry)
     thread?.entries.push(entry)
     if (thread !== undefined && own?.proposal.said !== undefined) thread.said = own.proposal.said
   }
+  // Last of all: by then it is known what came back, and a lot like another brings nothing once it is lost.
+  const standing = [...threads.values()].filter(({ entries }) => leftOf(entries) !== 0n)
+  for (const entry of others) bringing(entry, standing)?.entries.push(entry)
   return [...threads.values()]
     .flatMap((thread) => outcomeOf(thread, pages) ?? [])
     .toSorted((one, other) => one.atMs - other.atMs)
@@ -71,10 +76,16 @@ const bringing = ({ line }: Entry, threads: readonly Thread[]): Thread | undefin
       !entries.some((entry) => entry.line.token === line.token && entry.line.assets > 0n),
   )
 
+const isMoved = ({ line }: Entry) => line.kind !== 'gas'
+
+/** What is left of what was given once what came back is counted, base units. */
+const leftOf = (entries: readonly Entry[]): bigint =>
+  entries.filter(isMoved).reduce((sum, { line }) => sum + line.assets, 0n)
+
 function outcomeOf({ entries, said }: Thread, pages: readonly Page[]) {
   if (said?.brings === undefined) return null
   const { of, brings, worthUsdMicros, markUsdMicros } = said
-  const moved = entries.filter(({ line }) => line.kind !== 'gas')
+  const moved = entries.filter(isMoved)
   const came = moved.filter(({ line }) => line.token === brings.token)
   const last = moved.at(-1)
   if (came.length > 0 && markUsdMicros > 0n) {
@@ -92,6 +103,5 @@ function outcomeOf({ entries, said }: Thread, pages: readonly Page[]) {
       atMs: markedOn.to.atMs,
     }
   }
-  const left = moved.reduce((sum, { line }) => sum + line.assets, 0n)
-  return last === undefined || left !== 0n ? null : { of, came: null, atMs: last.page.to.atMs }
+  return last === undefined || leftOf(entries) !== 0n ? null : { of, came: null, atMs: last.page.to.atMs }
 }

@@ -45,28 +45,25 @@ export function periodOf(pages: readonly Page[], sinceMs: number): Period {
 
 /** List what moved in a period. What came back by another's transaction belongs to what had given as much. Pure. */
 export function entriesOf(period: Period): readonly Entry[] {
-  const given: { readonly entry: Entry; returned: boolean }[] = []
+  // What has not come back yet, oldest first, by what coming back would look like: strangers may send as much dust as they like.
+  const given = new Map<string, Entry[]>()
+  const like = ({ signer }: Page, { token, counterparty }: Line, assets: bigint) =>
+    `${signer}:${token}:${counterparty}:${assets}`
   return period.flatMap(({ page }) =>
     page.lines.map((line) => {
       const usdMicros = moneyAt(page, line)
       const isReturn = line.workflowId === null && line.assets > 0n && line.counterparty !== null
-      const source = isReturn
-        ? given.find(({ entry, returned }) => !returned && isReturnOf(line, page, entry))
-        : undefined
-      if (source !== undefined) source.returned = true
-      const workflowId = line.workflowId ?? source?.entry.workflowId ?? null
+      const source = isReturn ? given.get(like(page, line, line.assets))?.shift() : undefined
+      const workflowId = line.workflowId ?? source?.workflowId ?? null
       const entry = { page, line, usdMicros, workflowId }
-      if (line.workflowId !== null && line.assets < 0n) given.push({ entry, returned: false })
+      if (line.workflowId !== null && line.assets < 0n) {
+        const key = like(page, line, -line.assets)
+        given.set(key, [...(given.get(key) ?? []), entry])
+      }
       return entry
     }),
   )
 }
-
-const isReturnOf = (line: Line, page: Page, { line: gave, page: of }: Entry): boolean =>
-  of.signer === page.signer &&
-  gave.token === line.token &&
-  gave.counterparty === line.counterparty &&
-  gave.assets === -line.assets
 
 /** What an amount was worth at the end of a page, millionths of a US dollar; nothing where it had no price. Pure. */
 export function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): bigint {

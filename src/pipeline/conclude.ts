@@ -4,7 +4,8 @@ import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
-import type { Inclusion, Slot } from '../workflow/slot.ts'
+import { inputText } from '../workflow/proposal.ts'
+import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
   move,
@@ -146,12 +147,12 @@ function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<W
  * it does in a simulation too.
  */
 function compareEffects(
-  { id: workflowId, signer, slots }: Workflow,
+  workflow: Workflow,
   { tokens }: NonNullable<Workflow['realized']>,
   { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
-  const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
-  const unexpected = differences(predicted, tokens, deployment)
+  const { id: workflowId, signer, slots } = workflow
+  const unexpected = differences(expectedOf(workflow), tokens, deployment)
   if (unexpected.length === 0) return
   const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
   safe(signer, {
@@ -161,6 +162,17 @@ function compareEffects(
     toLeave: 'find out why: a contract may know a simulation from the chain, and a node may lie about one',
     workflowId,
   })
+}
+
+/**
+ * What was simulated of what landed; of a sale no more than its call insists on. Others trade at a venue before us, and could
+ * stop a signer by it as often as they like. Pure.
+ */
+function expectedOf({ proposal, slots }: Workflow): readonly TokenChange[] {
+  const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
+  if (proposal.workflowType !== 'own.liquidator.sell') return predicted
+  const least = BigInt(inputText(proposal.input, 'minLoanAssets') ?? 0)
+  return predicted.map((change) => (change.assets > least ? { ...change, assets: least } : change))
 }
 
 /** What a workflow cost in the end, in the place of what it might have cost. */

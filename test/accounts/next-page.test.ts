@@ -127,6 +127,18 @@ it('marks what was held at the price of each page', async () => {
   expect(result).toMatchObject({ moved: 1n, positions: 0n, marked: usd('200') + claimed / 10n ** 10n })
 })
 
+it('begins no page for what strangers give: it is on the next one', async () => {
+  const { world, liquidator } = scene
+  await look()
+  await world.sUSD.write.mint([world.admin, 2n], by(world.admin))
+  for (const dust of [1n, 1n]) {
+    await world.sUSD.write.transfer([liquidator, dust], by(world.admin))
+    expect(await look()).toHaveLength(1)
+  }
+  await world.sUSD.write.mint([liquidator, 5n], by(world.admin))
+  expect((await look())[1]?.lines).toMatchObject([{ assets: 1n }, { assets: 1n }, { assets: 5n }])
+})
+
 it('says so where nothing explains a balance, and never enters it twice', async () => {
   await look()
   await sent(scene.world.admin, eth('1'))

@@ -97,3 +97,33 @@ it('adds up all bids of one lot, and leaves out what is not learned from', () =>
   const unsaid = { id: 'a', createdAtMs: 0, proposal: { subject: 'a' } }
   expect(outcomesOf(pages, known(unsaid))).toEqual([])
 })
+
+it('takes what came for what still stands, not for an earlier one like it that was lost', () => {
+  const back = line({ assets: 900_000_000n, workflowId: 'refund' })
+  const refund: Told = { id: 'refund', createdAtMs: 0, proposal: { lot: 'lot 1', subject: 'refund' } }
+  const again = { ...pays, workflowId: 'b' }
+  const told = known(bid('a'), refund, bid('b', 'lot 2'))
+  const [opened, hour] = [
+    [0, 100_000, []],
+    [100, 90_000, []],
+  ] as const
+  const lost = { came: null }
+  // Worth $900 by then: nothing gained.
+  const won = { came: { error: -0.05, gain: 0 } }
+  const oneByOne = pagesOf(
+    opened,
+    [1, 100_000, [pays]],
+    [2, 100_000, [back]],
+    [3, 100_000, [again, brings]],
+    hour,
+  )
+  expect(outcomesOf(oneByOne, told)).toMatchObject([lost, won])
+  const together = pagesOf(
+    opened,
+    [1, 100_000, [pays, again]],
+    [2, 100_000, [brings]],
+    [3, 100_000, [back]],
+    hour,
+  )
+  expect(outcomesOf(together, told)).toMatchObject([lost, won])
+})

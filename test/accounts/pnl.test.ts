@@ -126,3 +126,14 @@ it('opens the account of a token that was listed later when it was', () => {
     closing: 4n,
   })
 })
+
+it('is not slowed by strangers who send dust: each line is held against what it would give back alone', () => {
+  const given = Array.from({ length: 6_000 }, (_, index) =>
+    line({ assets: -5_000_000n - BigInt(index), workflowId: `bid ${index}` }),
+  )
+  const dust = Array.from({ length: 60_000 }, () => line({ assets: 1n, counterparty: RIVAL }))
+  const startedMs = performance.now()
+  const [result] = by('role', [page(1, 0n, []), page(2, 0n, [...given, ...dust])])
+  expect(result?.workflows).toHaveLength(6_000)
+  expect(performance.now() - startedMs).toBeLessThan(2_000)
+})

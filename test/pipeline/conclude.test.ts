@@ -10,7 +10,16 @@ import { revocationPayload } from '../../src/pipeline/transactions/transaction.t
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
-import { attemptOf, FEE_POLICY, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
+import {
+  attemptOf,
+  FEE_POLICY,
+  MARKET,
+  proposalOf,
+  SIGNER,
+  slotOf,
+  TOKEN,
+  workflowOf,
+} from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(async () => {
@@ -91,11 +100,11 @@ beforeEach(() => {
 })
 
 /** A workflow in flight whose claim is in the journal, as it is after its slots ended. */
-const inFlight = async (slots: readonly Slot[]): Promise<Workflow> => {
+const inFlight = async (slots: readonly Slot[], changes: Partial<Workflow> = {}): Promise<Workflow> => {
   const allowances = [{ token: TOKEN, spender: MARKET, assets: 5n }]
   const base = workflowOf('in_flight')
   const clearance = base.clearance === undefined ? undefined : { ...base.clearance, allowances }
-  const workflow = { ...base, ...(clearance === undefined ? {} : { clearance }), slots }
+  const workflow = { ...base, ...(clearance === undefined ? {} : { clearance }), ...changes, slots }
   await journal.open(workflowOf('cleared'))
   const claimed = await journal.claim(workflow, {
     workflowId: workflow.id,
@@ -108,8 +117,8 @@ const inFlight = async (slots: readonly Slot[]): Promise<Workflow> => {
   if (claimed === 'lost') throw new TypeError('lost')
   return claimed
 }
-const concluded = async (slots: readonly Slot[]) => {
-  const step = await conclude(await inFlight(slots), setup.deps)
+const concluded = async (slots: readonly Slot[], changes?: Partial<Workflow>) => {
+  const step = await conclude(await inFlight(slots, changes), setup.deps)
   return step.type === 'wait' ? step : step.workflow
 }
 const spent = async () => (await journal.reservations('liquidator', 0))[0]
@@ -149,6 +158,29 @@ describe('concluding a success', () => {
     const slots = [finalSlot(0, { tokens: [{ token: TOKEN, assets: -1n }], claimId: 4n })]
     expect(await concluded(slots)).toMatchObject({ state: 'confirmed', realized: { claimId: 4n } })
     expect(setup.world.safe).toEqual([`${SIGNER} effects_differ ${workflowOf('in_flight').id}`])
+  })
+})
+
+describe('concluding a sale', () => {
+  const sale = { workflowType: 'own.liquidator.sell', input: { minLoanAssets: '970' } } as const
+  const paying = (assets: bigint) => [
+    finalSlot(
+      0,
+      { tokens: [{ token: TOKEN, assets }] },
+      { predicted: { gasUsed: 1n, tokens: [{ token: TOKEN, assets: 1_000n }] } },
+    ),
+  ]
+
+  it('takes what its call insists on: whoever trades before us must not make the signer SAFE', async () => {
+    expect(await concluded(paying(970n), { proposal: proposalOf(sale) })).toMatchObject({
+      state: 'confirmed',
+    })
+    expect(setup.world.safe).toEqual([])
+  })
+
+  it('makes the signer SAFE where a venue paid less than that', async () => {
+    await concluded(paying(900n), { proposal: proposalOf(sale) })
+    expect(setup.world.safe).toHaveLength(1)
   })
 })
 

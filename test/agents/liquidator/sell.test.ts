@@ -83,6 +83,11 @@ describe('what was seized', () => {
     ['the venue is not pinned', { exits: [exit({ venue: null })] }, 'exit_not_pinned'],
     ['there is no gas', { nativeBalanceWei: 0n }, 'out_of_funds'],
     ['its market is not seen', { markets: [] }, 'market_not_seen'],
+    [
+      'it also repays debts',
+      { markets: [market(), market({ id: VENUE, address: VENUE, loanAsset: BTC, collateralAsset: LOAN })] },
+      'exit_of_loan_asset',
+    ],
     ['its price is not believed', { markets: [market({ oracle: null })] }, 'missing_figures'],
   ])('stays where it is while %s', (_what, changes, check) => {
     expect(why(changes)).toEqual([[SUBJECT, check]])

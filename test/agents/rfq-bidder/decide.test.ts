@@ -544,6 +544,16 @@ describe('a closed RFQ', () => {
   })
 })
 
+it('ends a bid in the name of its lot: what comes of it is held against what was said there', () => {
+  const lot = '0xposition'
+  const closed = { status: 'closed', closesAtS: NOW_S - 60, lot } as const
+  const stale = { freshness: { ok: false, ageMs: 60_000, message: 'old' } }
+  const refund = withRfq({ ...closed, bids: [bid({ status: 'displaced', refundable: true })] })
+  expect(only(withRfq({ lot, bids: [bid()] }, stale))).toMatchObject({ kind: 'cancel', lot })
+  expect(only(withRfq({ ...closed, bids: [bid()] }))).toMatchObject({ kind: 'finalize', lot })
+  expect(proposed(refund)).toMatchObject([{ kind: 'refund', lot }])
+})
+
 describe('a refund', () => {
   it.each(['expired', 'displaced', 'lost'] as const)('of a bid that is %s is claimed, once', (status) => {
     const bids = [bid({ status, refundable: true })]
