@@ -169,18 +169,17 @@ export async function createScene() {
         .parse(await response.json())
       if (answer.error !== undefined) throw new TypeError(answer.error.message)
     },
-    /** Wait until the indexer holds the chain's head, or one mined since: of two in a row it may show the second alone. */
+    /** Wait until the indexer holds the chain's head. */
     caughtUp: async (canonical: Canonical): Promise<Snapshot> => {
-      const { hash, number } = await client.getBlock()
-      const isThere = ({ block }: Snapshot) => block.hash === hash || block.number > number
-      if (isThere(canonical.snapshot())) return canonical.snapshot()
+      const { hash } = await client.getBlock()
+      if (canonical.snapshot().block.hash === hash) return canonical.snapshot()
       return new Promise((resolve, reject) => {
         const deadline = AbortSignal.timeout(10_000)
         deadline.addEventListener('abort', () =>
           reject(new TypeError(`The indexer did not reach the head: ${canonical.freshness().reason}`)),
         )
         const end = canonical.onSnapshot((snapshot) => {
-          if (!isThere(snapshot)) return
+          if (snapshot.block.hash !== hash) return
           end()
           resolve(snapshot)
         })
