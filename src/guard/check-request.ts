@@ -111,10 +111,9 @@ function countExposure(
   if (assets === null || (out !== undefined && token === null)) {
     return refuse('exposure_unknown', 'What may leave us by guard.effects does not follow from the input.')
   }
-  const lost = ruleset.sanity.get(type)?.loses?.(subject)
-  const leaves = lost === undefined ? assets : lost.assets
+  const lost = ruleset.sanity.get(type)?.loses?.(subject) ?? { token, assets }
   const worths = [
-    worthOf(lost === undefined ? token : lost.token, leaves, ruleset),
+    worthOf(lost.token, lost.assets, ruleset),
     ...effects.moves.map((item) =>
       worthOf(asAddress(item.token.resolve(subject)), sumOf(item.assets, subject), ruleset),
     ),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type AbiParameter, encodeAbiParameters } from 'viem'
 import type { Head } from '../chain/nodes.ts'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import { checkRequest } from '../guard/check-request.ts'
+import { subjectOf } from '../guard/check-request.ts'
 import type { Subject } from '../guard/policy/conditions.ts'
 import { type Leaf, type Rule, rulesFor } from '../guard/policy/rule.ts'
 import type { Value } from '../guard/policy/values.ts'
@@ -29,17 +29,17 @@ export function compose(
 ): Checked<{ readonly frozen: FrozenAnswer }> {
   const { proposal, chainId } = workflow
   const { workflowType, input } = proposal
-  const requested = checkRequest({ ...workflow, ruleset })
-  if (!requested.ok) return requested
+  const about = subjectOf(proposal, workflow.signer, ruleset)
+  if (!about.ok) return about
   const endsAtMs = nowMs + ruleset.freshness.lifetimeMsMax
-  const subject: Subject = { ...requested.subject, deadlineS: BigInt(Math.floor(endsAtMs / 1_000)) }
+  const subject: Subject = { ...about.subject, deadlineS: BigInt(Math.floor(endsAtMs / 1_000)) }
   const transactions: TransactionIntent[] = []
   for (const rule of rulesFor(ruleset.rules.get(workflowType) ?? [], input)) {
     if (rule.optional) continue
     const call = callOf(rule, subject)
     if (!call.ok) return call
-    const about = { order: transactions.length, chainId, label: rule.id, value: '0' }
-    transactions.push({ ...about, ...call, transactionKind: 'contract_call', simulationRequired: true })
+    const intent = { order: transactions.length, chainId, label: rule.id, value: '0' }
+    transactions.push({ ...intent, ...call, transactionKind: 'contract_call', simulationRequired: true })
   }
   const { executionMode, custodyBoundary } = WORKFLOW_CATALOGUE[workflowType]
   const answer: PreparedWorkflow = {

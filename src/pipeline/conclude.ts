@@ -4,6 +4,7 @@ import { sumChanges } from '../guard/effects.ts'
 import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
+import { insistsOn } from '../service/contract/workflow-types.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
@@ -165,13 +166,14 @@ function compareEffects(
 }
 
 /**
- * What was simulated of what landed; of a sale no more than its call insists on. Others trade at a venue before us, and could
- * stop a signer by it as often as they like. Pure.
+ * What was simulated of what landed, and no more than the calls insist on where others decide what comes: they could stop a
+ * signer by it as often as they like. Pure.
  */
 function expectedOf({ proposal, slots }: Workflow): readonly TokenChange[] {
   const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
-  if (proposal.workflowType !== 'own.liquidator.sell') return predicted
-  const least = BigInt(inputText(proposal.input, 'minLoanAssets') ?? 0)
+  const member = insistsOn(proposal.workflowType)
+  if (member === undefined) return predicted
+  const least = BigInt(inputText(proposal.input, member) ?? 0)
   return predicted.map((change) => (change.assets > least ? { ...change, assets: least } : change))
 }
 

@@ -1,7 +1,8 @@
 import type { AbiFunction, Address } from 'viem'
 import type { z } from 'zod'
-import { type Refusal, refuse } from '../../errors.ts'
+import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Revalidation } from '../../service/contract/assumptions.ts'
+import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Denomination } from '../../units.ts'
 import type { Holding } from '../../workflow/holding.ts'
@@ -85,6 +86,12 @@ export const PLAIN: SanityCheck = {
   relies: [],
   revalidations: ['intent_not_expired'],
   judge: () => ({ checkState: () => null, checkOutcome: () => null }),
+}
+
+/** The market that a request of a liquidator names: it was checked before that it is pinned. Pure. */
+export function marketOf({ market }: Pick<Subject, 'market'>): PinnedMarket {
+  invariant(market !== null, 'what is judged here names its market')
+  return market
 }
 
 /** The keys whose holdings count in the policy's limits, the signer's own first. Pure. */

@@ -7,7 +7,7 @@ import { amountText, percent } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView, createView, uint, type View } from '../views.ts'
-import { type About, type Judgement, type SanityCheck, unread } from './judgement.ts'
+import { type About, type Judgement, marketOf, type SanityCheck, unread } from './judgement.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
@@ -39,11 +39,6 @@ export type SaleLimits = {
   readonly priceDivergenceBpsMax: bigint
 }
 
-const marketOf = ({ market }: Pick<Subject, 'market'>): PinnedMarket => {
-  invariant(market !== null, 'a sale names its market')
-  return market
-}
-
 /**
  * What a sale may lose: at least the rest of its worth comes in within the same call, or it reverts. By the bound of the
  * discount alone, so that it is known before the chain is asked. Pure.
@@ -67,11 +62,8 @@ function judgeSale(limits: SaleLimits, { subject, proposal, before }: About): Ju
   const oracle = before.ask(priceView(market.oracle))
   const quote = before.ask(quoteView(venue, market.collateralAsset, assets))
   const balance = before.ask(balanceView(market.collateralAsset, self))
-  const [sold, paid] = [market.collateralAsset, market.loanAsset].map(
-    (token) => (amount: bigint) => amountText(amount, token, deployment),
-  )
-  const units = [market.collateralAsset, market.loanAsset].map((token) => unitOf(token, deployment))
-  invariant(sold !== undefined && paid !== undefined, 'two tokens are said')
+  const sold = (amount: bigint) => amountText(amount, market.collateralAsset, deployment)
+  const paid = (amount: bigint) => amountText(amount, market.loanAsset, deployment)
 
   const checkHeld = (): Refusal | null => {
     const held = balance()
@@ -80,8 +72,10 @@ function judgeSale(limits: SaleLimits, { subject, proposal, before }: About): Ju
     return refuse('insufficient_balance', `We hold ${sold(held)}; ${sold(assets)} are to be sold.`)
   }
   const checkLeast = (priceWad: bigint): Refusal | null => {
-    const [[unit, loanUnit], quoted] = [units, quote()]
-    if (unit == null || loanUnit == null) return unread('what is sold')
+    const quoted = quote()
+    const unit = unitOf(market.collateralAsset, deployment)
+    const loanUnit = unitOf(market.loanAsset, deployment)
+    if (unit === null || loanUnit === null) return unread('what is sold')
     if (quoted === null) return unread('the venue’s quote')
     if (quoted === 0n) {
       return refuse('venue_without_depth', `The venue ${venue} pays nothing for ${sold(assets)}.`)

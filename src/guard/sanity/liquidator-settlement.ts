@@ -1,13 +1,13 @@
-import { invariant, refuse } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { amountText, time } from '../../units.ts'
 import { asUint } from '../policy/values.ts'
-import { type About, type Judgement, unread } from './judgement.ts'
+import { type About, type Judgement, marketOf, unread } from './judgement.ts'
 import { claimView } from './liquidator-views.ts'
 
 /** Judge the settlement of a claim: it is ours, for us, due, and pays what it says. */
 export function judgeSettlement({ before: reads, subject }: About): Judgement {
-  const { market, input } = subject
-  invariant(market !== null, 'a settlement names its market')
+  const { input } = subject
+  const market = marketOf(subject)
   const claim = reads.ask(claimView(market.address, asUint(input.claimId) ?? 0n))
   return {
     checkState: (timestampS) => {

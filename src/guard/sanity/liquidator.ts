@@ -9,7 +9,7 @@ import type { Proposal } from '../../workflow/proposal.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
-import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
+import { type About, type Judgement, marketOf, type RoleSanity, unread } from './judgement.ts'
 import { askInventory, inventoryLimits } from './liquidator-inventory.ts'
 import { saleCheck, saleLimits } from './liquidator-sale.ts'
 import { judgeSettlement } from './liquidator-settlement.ts'
@@ -43,11 +43,6 @@ const liquidationLimits = (pinned: readonly Denomination[]) =>
 type LiquidationLimits = z.output<ReturnType<typeof liquidationLimits>>
 
 const amountOf = (subject: Subject, member: string): bigint => asUint(subject.input[member]) ?? 0n
-/** The market that a request of these types names: it was checked before that it is pinned. */
-function marketOf({ market }: Subject): PinnedMarket {
-  invariant(market !== null, 'liquidations and settlements name their market')
-  return market
-}
 
 /** What a request of a liquidation asks for. */
 type Liquidation = {

@@ -177,7 +177,7 @@ export const SERVICE_CATALOGUE = {
 
 /** What no type of the service does: the calls are the policy's rules with our input, and nobody prepares them. */
 const OWN_CATALOGUE = {
-  'own.liquidator.sell': onchain('liquidator', 'sell', inputs.sellInput),
+  'own.liquidator.sell': { ...onchain('liquidator', 'sell', inputs.sellInput), insistsOn: 'minLoanAssets' },
 } as const
 
 /** Every type that a role may propose. */
@@ -187,6 +187,16 @@ export type WorkflowType = keyof typeof WORKFLOW_CATALOGUE
 
 /** Whether a workflow of a type is our own from end to end: the service neither prepares nor confirms it. Pure. */
 export const isOwn = (type: WorkflowType): boolean => Object.hasOwn(OWN_CATALOGUE, type)
+
+/**
+ * Name the member of a type's input that says how much has to come at least, where others decide how much more does: they trade
+ * at a venue before us. Undefined where what was simulated is what comes. Pure.
+ */
+export const insistsOn = (type: WorkflowType): string | undefined => {
+  const { insistsOn: member }: { readonly role: string | null; readonly insistsOn?: string } =
+    WORKFLOW_CATALOGUE[type]
+  return member
+}
 
 /** What a type's input is once it is parsed. */
 export type WorkflowInput<T extends WorkflowType> = z.output<(typeof WORKFLOW_CATALOGUE)[T]['input']>
