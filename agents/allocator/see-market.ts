@@ -3,7 +3,8 @@ import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
 import type { Answer } from '../agent.ts'
 import { WAD } from '../protocol/health.ts'
-import { marketViews, oracleViews } from '../protocol/lending-views.ts'
+import { marketViews } from '../protocol/lending-views.ts'
+import { askPrice } from '../protocol/price.ts'
 import { borrowRatePerSecondWad, type RateCurve } from '../protocol/rate-curve.ts'
 import type { Wave } from '../protocol/reading.ts'
 import type { MarketLook } from './seen.ts'
@@ -42,9 +43,8 @@ export function askMarket(wave: Wave, { address, oracle }: PinnedMarket): AskedM
   const borrowRate = wave.ask(marketViews, address, 'borrowRatePerSecond', [])
   const supplyRate = wave.ask(marketViews, address, 'supplyRatePerSecond', [])
   const rateModel = wave.ask(marketViews, address, 'rateModel', [])
-  const price = wave.ask(oracleViews, oracle, 'read', [])
+  const price = askPrice(wave, oracle)
   return (answers) => {
-    const found = price(answers)
     return {
       paused: paused(answers),
       debtAssets: debt(answers),
@@ -54,7 +54,7 @@ export function askMarket(wave: Wave, { address, oracle }: PinnedMarket): AskedM
       borrowRatePerSecondWad: borrowRate(answers),
       supplyRatePerSecondWad: supplyRate(answers),
       rateModel: lowerOrNull(rateModel(answers)),
-      oracle: found === null ? null : { priceWad: found[0], sourceAsOfS: Number(found[1]), state: found[3] },
+      oracle: price(answers),
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { PriceRead } from '../protocol/price.ts'
 import type { RateCurve } from '../protocol/rate-curve.ts'
 
 /** What a vault says of one of its markets, by its own word and the service's; null is not known. Base units. */
@@ -38,7 +39,7 @@ export type MarketLook = {
   readonly cashAssets: bigint | null
   readonly badDebtAssets: bigint | null
   readonly supplyRatePerSecondWad: bigint | null
-  readonly oracle: { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number } | null
+  readonly oracle: PriceRead | null
   /** Its rate curve, proved at many points; or why there is none. */
   readonly curve: RateCurve | { readonly unknown: string }
 }

@@ -5,10 +5,10 @@ import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { losingOn, losingStop } from '../protocol/experience.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
-import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { priceStop } from '../protocol/price.ts'
 import { percent, priceText } from '../protocol/text.ts'
-import { type Bidding, capitalCostOf, type Lane, type ManagerPolicy } from './policy.ts'
-import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket, PriceRead } from './seen.ts'
+import { capitalCostOf, type Lane, type ManagerPolicy } from './policy.ts'
+import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
 
 /** A lot that may be bid for, with every figure known. Amounts are base units of the quote asset. */
 export type OpenLot = {
@@ -125,7 +125,7 @@ function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolic
   }
   const { oracle, reference } = market
   const wrong =
-    readStop(oracle, 'oracle', seen, bidding) ?? readStop(reference, 'second source', seen, bidding)
+    priceStop(oracle, 'oracle', seen, bidding) ?? priceStop(reference, 'second source', seen, bidding)
   if (wrong !== null) return wrong
   if (oracle === null || reference === null || !isHealthy(market)) {
     const message = `The service says that the oracle of ${row.marketAddress} is ${market.row.oracleState}.`
@@ -143,22 +143,6 @@ function priceOf(row: AcquisitionResource, seen: Seen, { bidding }: ManagerPolic
   const { priceWad } = oracle
   const worthAssets = collateralValue(BigInt(row.assetAmount), { ...pinned, priceWad })
   return { worthAssets, priceWad }
-}
-
-/** What stops a price of ours from being acted on. */
-function readStop(read: PriceRead | null, name: string, { chain }: Seen, bidding: Bidding): Stop | null {
-  if (read === null) {
-    const message = `Our read of the ${name} failed, or the policy's assets name none that is pinned.`
-    return { check: 'price_unknown', message }
-  }
-  if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n) {
-    const message = `Our reading of the ${name} is state ${read.state}, price ${priceText(read.priceWad)}.`
-    return { check: 'oracle_not_healthy', message }
-  }
-  const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
-  if (ageS <= bidding.priceAgeSMax) return null
-  const message = `The ${name} is ${ageS} s from the head's time; the policy allows ${bidding.priceAgeSMax} s.`
-  return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
 }
 
 const isHealthy = ({ row }: PricedMarket) => row.oracleState === HEALTHY_ORACLE_STATE

@@ -4,6 +4,7 @@ import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { Answer, Look, Moment } from '../agent.ts'
+import { askPrice, askSecondPrice } from '../protocol/price.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import {
   FUND_VIEWS,
@@ -12,7 +13,6 @@ import {
   MANAGER_ROLE,
   MARKET_VIEWS,
   MOBILITY_VIEWS,
-  ORACLE_VIEWS,
   RESERVATION_ACTIVE,
   textOf,
   wordOf,
@@ -49,10 +49,7 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy):
   }))
   const markets = all.markets.map((row) => {
     const pinned = deployment.markets.find(({ address }) => address === row.address)
-    return {
-      row,
-      read: pinned === undefined ? null : askMarket(wave, pinned, secondOf(pinned, deployment, policy)),
-    }
+    return { row, read: pinned === undefined ? null : askMarket(wave, pinned, deployment, policy) }
   })
   const vaults = all.vaults.map((row) => ({
     row,
@@ -166,45 +163,29 @@ function reservationSeen(
   return status === RESERVATION_ACTIVE ? { assets, epochId } : null
 }
 
-/** The second source of what a market takes as collateral; undefined where the policy names none that is pinned. */
-function secondOf(
-  { collateralAsset }: PinnedDeployment['markets'][number],
-  { assets, contracts }: PinnedDeployment,
-  { bidding }: ManagerPolicy,
-): Address | undefined {
-  const symbol = assets.find(({ address }) => address === collateralAsset)?.symbol
-  const name = symbol === undefined ? undefined : bidding.assets[symbol]?.referenceContract
-  return contracts.find((contract) => contract.name === name)?.address
-}
-
 function askMarket(
   wave: Wave,
-  { address, oracle }: PinnedDeployment['markets'][number],
-  second: Address | undefined,
+  { address, oracle, collateralAsset }: PinnedDeployment['markets'][number],
+  deployment: PinnedDeployment,
+  { bidding }: ManagerPolicy,
 ) {
-  // The same contract twice is one source.
-  const reference =
-    second === undefined || second === oracle ? () => null : wave.ask(ORACLE_VIEWS, second, 'read', [])
-  const price = wave.ask(ORACLE_VIEWS, oracle, 'read', [])
+  const symbol = deployment.assets.find((asset) => asset.address === collateralAsset)?.symbol
+  const terms = symbol === undefined ? undefined : bidding.assets[symbol]
+  const reference = askSecondPrice(wave, oracle, terms?.referenceContract, deployment)
+  const price = askPrice(wave, oracle)
   const badDebt = wave.ask(MARKET_VIEWS, address, 'totalBadDebt', [])
   const debt = wave.ask(MARKET_VIEWS, address, 'totalDebt', [])
   const cash = wave.ask(MARKET_VIEWS, address, 'totalCash', [])
   return (answers: Answers): Pick<PricedMarket, 'oracle' | 'reference' | 'books'> => {
     const figures = { badDebt: badDebt(answers), debt: debt(answers), cash: cash(answers) }
     return {
-      oracle: oracleSeen(price(answers)),
-      reference: oracleSeen(reference(answers)),
+      oracle: price(answers),
+      reference: reference(answers),
       books: isKnown(figures)
         ? { badDebtAssets: figures.badDebt, suppliedAssets: figures.debt + figures.cash }
         : null,
     }
   }
-}
-
-function oracleSeen(read: readonly [bigint, bigint, bigint, number] | null) {
-  if (read === null) return null
-  const [priceWad, sourceAsOf, , state] = read
-  return { priceWad, sourceAsOfS: Number(sourceAsOf), state }
 }
 
 function askMobility(wave: Wave, { address }: VaultResource, signer: Address): Reader<MobilityFigures> {

@@ -3,6 +3,7 @@ import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
+import type { PriceRead } from '../protocol/price.ts'
 import type { Channel } from './declared.ts'
 
 /** What a fund may do over one channel; amounts are base units of its quote asset. */
@@ -50,9 +51,6 @@ export type LotSeen = {
   } | null
   readonly funds: readonly FundAtLot[]
 }
-
-/** A price as a source says it: whole loan tokens for one whole collateral token × 10^18; `state` 1 is healthy. */
-export type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number }
 
 /** A market with our own readings of its oracle and its books; null where it is not pinned, or one could not be read. */
 export type PricedMarket = {

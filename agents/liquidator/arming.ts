@@ -3,6 +3,7 @@ import type { MarketResource, PositionResource } from '../../src/service/contrac
 import type { Answer, Armed, Arming, Known, Look } from '../agent.ts'
 import { healthFactorWad, type Price } from '../protocol/health.ts'
 import { liquidationViews, tokenViews } from '../protocol/liquidation-views.ts'
+import { askPrice } from '../protocol/price.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
 import { type Pins, pinDisagreement } from './pins.ts'
@@ -81,11 +82,11 @@ function askFacts(
 ): (market: MarketResource, answers: Answers) => string | null {
   const loanDecimals = wave.ask(tokenViews, pinned.loanAsset, 'decimals', [])
   const collateralDecimals = wave.ask(tokenViews, pinned.collateralAsset, 'decimals', [])
-  const oracle = wave.ask(liquidationViews, pinned.oracle, 'read', [])
+  const oracle = askPrice(wave, pinned.oracle)
   return (market, answers) =>
     wrongDecimals('loan', market.loanDecimals, loanDecimals(answers)) ??
     wrongDecimals('collateral', market.collateralDecimals, collateralDecimals(answers)) ??
-    wrongPrice(market, oracle(answers)?.[0] ?? null)
+    wrongPrice(market, oracle(answers)?.priceWad ?? null)
 }
 
 function wrongDecimals(asset: string, said: number | null | undefined, real: number | null): string | null {

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
 import type { Answer, Wave as Asked, Beside, FoundRows, Known, Look, Moment, RowsQuestion } from '../agent.ts'
-import { liquidationViews } from '../protocol/liquidation-views.ts'
+import { askPrice, type PriceRead } from '../protocol/price.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { BorrowerCollection, Rows } from '../rows.ts'
 import { positionKey } from './judge.ts'
@@ -22,7 +22,7 @@ import {
   serviceFigures,
 } from './see-facility.ts'
 import { isGated, marketSeen } from './see-market.ts'
-import type { FacilitySeen, LiquidatorSeen, MarketSeen, OracleReading } from './seen.ts'
+import type { FacilitySeen, LiquidatorSeen, MarketSeen } from './seen.ts'
 import { likelyIn, watchedIn } from './watched.ts'
 
 /** Borrowers to read from the chain at once, most urgent first; the others stay unknown, and are not acted on. */
@@ -67,32 +67,22 @@ function askChain({ deployment, signer }: Known, policy: LiquidatorPolicy, previ
   const wave = createWave()
   const prices = deployment.markets.map(({ address, oracle }) => ({
     address,
-    read: askOracle(wave, oracle),
+    read: askPrice(wave, oracle),
   }))
   const references = pricesOf(policy).flatMap((name) => {
     const pinned = deployment.contracts.find((contract) => contract.name === name)
-    return pinned === undefined ? [] : [{ name, read: askOracle(wave, pinned.address) }]
+    return pinned === undefined ? [] : [{ name, read: askPrice(wave, pinned.address) }]
   })
   const claims = askClaims(wave, deployment.markets, signer, previous?.claims ?? [])
   const exits = askExits(wave, { deployment }, policy, previous?.exits ?? [])
   return { wave, prices, references, claims, exits }
 }
 
-function askOracle(wave: Wave, oracle: Address): (answers: Answers) => OracleReading | null {
-  const read = wave.ask(liquidationViews, oracle, 'read', [])
-  return (answers) => {
-    const [priceWad, sourceAsOf, , state] = read(answers) ?? []
-    return priceWad === undefined || sourceAsOf === undefined || state === undefined
-      ? null
-      : { priceWad, sourceAsOfS: Number(sourceAsOf), state }
-  }
-}
-
 /** What of the world stays the same over the waves of one look. */
 type World = {
   readonly moment: Moment
   readonly markets: readonly MarketResource[]
-  readonly prices: ReadonlyMap<Address, OracleReading | null>
+  readonly prices: ReadonlyMap<Address, PriceRead | null>
   /** The borrowers that are worth a look, by market and borrower. */
   readonly watched: ReadonlyMap<string, Address>
 }

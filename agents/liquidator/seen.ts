@@ -1,12 +1,6 @@
 import type { Address } from 'viem'
 import type { Armed } from '../agent.ts'
-
-/** What an oracle said: whole loan tokens for one whole collateral token × 10^18, the source's own time, its state. */
-export type OracleReading = {
-  readonly priceWad: bigint
-  readonly sourceAsOfS: number
-  readonly state: number
-}
+import type { PriceRead } from '../protocol/price.ts'
 
 /** A market as the service shows it, beside our own reading of its oracle. Null means the service did not say. */
 export type MarketSeen = {
@@ -32,7 +26,7 @@ export type MarketSeen = {
   /** The service's price: whole loan tokens for one whole collateral token, times 10^18. */
   readonly priceWad: bigint | null
   /** Our own reading of the market's oracle at `chain.blockNumber`; null when the read failed. */
-  readonly oracle: OracleReading | null
+  readonly oracle: PriceRead | null
   /** Whether our arithmetic agreed with the service and the chain on a sample of this market. */
   readonly armed: Armed
   /** Whether our signer is authorised here; null when no gate applies or it is not known. */
@@ -96,5 +90,5 @@ export type LiquidatorSeen = {
   readonly claims: readonly ClaimSeen[]
   readonly exits: readonly ExitSeen[]
   /** Second prices and native coin's, by the name of the contract that was asked; null when the read failed. */
-  readonly references: Readonly<Record<string, OracleReading | null>>
+  readonly references: Readonly<Record<string, PriceRead | null>>
 }

@@ -21,11 +21,6 @@ export const HOUSE_VIEWS = parseAbi([
   'function lot(uint256 lotId) view returns (Lot)',
 ])
 
-/** A price oracle: whole quote tokens for one whole token as a wad; `state` 1 is healthy. */
-export const ORACLE_VIEWS = parseAbi([
-  'function read() view returns (uint256 priceWad, uint64 sourceAsOf, uint64 updatedAt, uint8 state)',
-])
-
 /** What a market that vaults lend to owes and holds; base units of its loan asset. */
 export const MARKET_VIEWS = parseAbi([
   'function totalBadDebt() view returns (uint256)',

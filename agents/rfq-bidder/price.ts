@@ -2,10 +2,10 @@ import type { Address } from 'viem'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
-import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
+import { priceStop } from '../protocol/price.ts'
 import { percent, priceText } from '../protocol/text.ts'
 import type { RfqBidderPolicy } from './policy.ts'
-import type { Observed, PriceRead, PriceSeen } from './seen.ts'
+import type { Observed, PriceSeen } from './seen.ts'
 
 /** An asset whose price may be acted on, with everything that turns it into amounts. */
 export type Priced = {
@@ -74,9 +74,9 @@ function judgeSource(source: PriceSeen, seen: Observed, policy: RfqBidderPolicy)
     const message = `The service says the oracle is ${source.serviceOracleState}; it must be ${HEALTHY_ORACLE_STATE}.`
     return { check: 'oracle_not_healthy', message }
   }
-  const own = judgeRead(oracle, 'oracle', seen, policy)
+  const own = priceStop(oracle, 'oracle', seen, policy)
   if (own !== null) return own
-  const second = judgeRead(reference, 'second source', seen, policy)
+  const second = priceStop(reference, 'second source', seen, policy)
   if (second !== null) return second
   if (oracle === null || reference === null || servicePriceWad === null) {
     return { check: 'price_unknown', message: `The service states no price for market ${market}.` }
@@ -91,22 +91,4 @@ function judgeSource(source: PriceSeen, seen: Observed, policy: RfqBidderPolicy)
     return { check: 'price_diverges', message }
   }
   return oracle.priceWad
-}
-
-function judgeRead(
-  read: PriceRead | null,
-  name: string,
-  { chain }: Observed,
-  { priceAgeSMax }: RfqBidderPolicy,
-): Stop | null {
-  if (read === null) return { check: 'price_unknown', message: `The ${name} could not be read.` }
-  if (read.state !== ORACLE_HEALTHY || read.priceWad <= 0n) {
-    const message = `The ${name} reads state ${read.state}, price ${priceText(read.priceWad)}; state ${ORACLE_HEALTHY} and a price are needed.`
-    return { check: 'oracle_not_healthy', message }
-  }
-  // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.
-  const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
-  if (ageS <= priceAgeSMax) return null
-  const message = `The ${name} is ${ageS} s from the head's time; the policy allows ${priceAgeSMax} s.`
-  return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
 }

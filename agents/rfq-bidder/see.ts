@@ -2,33 +2,12 @@ import type { Address } from 'viem'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { AuctionResource } from '../../src/service/contract/trade-resources.ts'
 import type { Look, Moment } from '../agent.ts'
+import { askPrice, askSecondPrice } from '../protocol/price.ts'
 import { createWave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
 import type { RfqBidderPolicy } from './policy.ts'
-import type {
-  AuctionSeen,
-  OfferSeen,
-  PriceRead,
-  PriceSeen,
-  RfqBidderSeen,
-  RfqBidSeen,
-  RfqSeen,
-} from './seen.ts'
+import type { AuctionSeen, OfferSeen, PriceSeen, RfqBidderSeen, RfqBidSeen, RfqSeen } from './seen.ts'
 
-const ORACLE = [
-  {
-    type: 'function',
-    name: 'read',
-    stateMutability: 'view',
-    inputs: [],
-    outputs: [
-      { name: 'priceWad', type: 'uint256' },
-      { name: 'sourceAsOf', type: 'uint64' },
-      { name: 'updatedAt', type: 'uint64' },
-      { name: 'state', type: 'uint8' },
-    ],
-  },
-] as const
 const MARKET = [
   {
     type: 'function',
@@ -53,24 +32,14 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: RfqBidderPolicy
   const auctions = here(rows.auctions).map((row) => auctionSeen(row, lots, self))
 
   const wave = createWave()
-  const askPrice = (oracle: Address) => {
-    const answer = wave.ask(ORACLE, oracle, 'read', [])
-    return (answers: Parameters<typeof answer>[0]): PriceRead | null => {
-      const read = answer(answers)
-      return read === null ? null : { priceWad: read[0], sourceAsOfS: Number(read[1]), state: read[3] }
-    }
-  }
   const asked = deployment.markets.flatMap((market) => {
     const symbol = deployment.assets.find(({ address }) => address === market.collateralAsset)?.symbol
     const terms = symbol === undefined ? undefined : policy.assets[symbol]
     if (terms === undefined) return []
-    const second = deployment.contracts.find(({ name }) => name === terms.referenceContract)
     return {
       market,
-      oracle: askPrice(market.oracle),
-      // The same contract twice is one source.
-      reference:
-        second === undefined || second.address === market.oracle ? () => null : askPrice(second.address),
+      oracle: askPrice(wave, market.oracle),
+      reference: askSecondPrice(wave, market.oracle, terms.referenceContract, deployment),
       paused: wave.ask(MARKET, market.address, 'paused', []),
     }
   })

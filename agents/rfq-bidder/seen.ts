@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { RfqTerms } from '../../src/service/contract/assumptions.ts'
 import type { Moment } from '../agent.ts'
+import type { PriceRead } from '../protocol/price.ts'
 
 /** What an RFQ or an auction lot offers. Addresses are lower case, amounts base units, times chain seconds. */
 export type OfferSeen = {
@@ -43,9 +44,6 @@ export type AuctionSeen = OfferSeen & {
   /** What we were outbid with and have not withdrawn. */
   readonly owedAssets: bigint
 }
-
-/** An oracle's answer: whole quote tokens for one whole asset token × 10^18, and the feeder's word, 1 being healthy. */
-export type PriceRead = { readonly priceWad: bigint; readonly sourceAsOfS: number; readonly state: number }
 
 /** What is known of an asset's price in a quote asset, by one pinned market. Null means that it was not said. */
 export type PriceSeen = {

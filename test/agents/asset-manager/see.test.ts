@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { Answer, Look, Question } from '../../../agents/agent.ts'
 import { see } from '../../../agents/asset-manager/see.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
+import { oracleViews } from '../../../agents/protocol/lending-views.ts'
 import {
   FUND_VIEWS,
   HOUSE_VIEWS,
   MARKET_VIEWS,
   MOBILITY_VIEWS,
-  ORACLE_VIEWS,
   wordOf,
 } from '../../../agents/protocol/recovery.ts'
 import {
@@ -32,7 +32,7 @@ import {
   vaultRow,
 } from './fixtures.ts'
 
-const VIEWS: Abi = [...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...ORACLE_VIEWS]
+const VIEWS: Abi = [...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...oracleViews]
 
 /** What contracts answer, by view; null for a call that reverts. */
 const SAID: Readonly<Record<string, unknown>> = {
