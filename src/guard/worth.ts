@@ -59,7 +59,7 @@ export async function readWorth(
 }
 
 /** What an amount is worth by these prices, millionths of a dollar. Pure. */
-function moneyOf(
+export function moneyOf(
   { token, assets }: Held,
   prices: Owned['prices'],
   { assets: known }: Pick<Deployment, 'assets'>,
@@ -99,6 +99,18 @@ export async function readOwned(
   }
 }
 
+/** Read what each token was worth at a block, as {@link Owned} has it. Throws as {@link readOwned} does. */
+export async function readPrices(
+  options: Omit<WorthOptions, 'owners'>,
+  nodes: Pick<Nodes, 'calls'>,
+  head: Head,
+): Promise<Owned['prices']> {
+  const reads = createReads()
+  const prices = askPrices(options, reads)
+  await fill(reads, head, nodes)
+  return prices()
+}
+
 async function fill(reads: Reads, head: Head, nodes: Pick<Nodes, 'calls'>): Promise<void> {
   if (reads.calls.length > 0) reads.fill(await nodes.calls(reads.calls, head))
 }
@@ -108,7 +120,7 @@ const unread = (what: string) =>
 
 /** Prices by token: a market's collateral by its oracle in its loan asset, all else by the policy. */
 function askPrices(
-  { deployment, pricesUsdMicros, nativePriceUsdMicros }: WorthOptions,
+  { deployment, pricesUsdMicros, nativePriceUsdMicros }: Omit<WorthOptions, 'owners'>,
   { ask }: Reads,
 ): () => Owned['prices'] {
   const oracles = deployment.markets.map((market) => ({ market, price: ask(priceView(market.oracle)) }))

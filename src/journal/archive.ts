@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { isUnmarked, type Workflow } from '../workflow/workflow.ts'
 import { archiveFile, openArchiveDatabase } from './database.ts'
 import { requestKey } from './entered.ts'
 import { endProcess } from './faults.ts'
@@ -124,13 +124,10 @@ export async function archiveSlice(
   return rows.length < SLICE ? null : Number(rows.at(-1)?.rowid)
 }
 
-/** Whether something will still be written about a workflow that ended: its lot is open, or the service lacks it. */
+/** Whether something will still be written about a workflow that ended: it is to be marked, or the service lacks it. */
 function isAwaited(workflow: Workflow, records: Records): boolean {
   const sql = 'SELECT 1 FROM outbox WHERE hash = ? AND due_at_ms IS NOT NULL'
-  return (
-    workflow.shadowed?.outcome?.lot === 'undecided' ||
-    hashesOf(workflow).some((hash) => records.rows(sql, hash).length > 0)
-  )
+  return isUnmarked(workflow) || hashesOf(workflow).some((hash) => records.rows(sql, hash).length > 0)
 }
 
 /** The hashes of what was signed for a workflow. Pure. */

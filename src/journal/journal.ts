@@ -77,8 +77,8 @@ export type JournalReads = {
   readonly list: (limit: number) => Promise<readonly Workflow[]>
   /** Workflows that ended in shadow, oldest first. */
   readonly shadowed: () => Promise<readonly Workflow[]>
-  /** Of one role, those that ended in shadow and whose lot is not decided. */
-  readonly undecidedLots: (role: Role) => Promise<readonly Workflow[]>
+  /** Of one role, those that ended in shadow and are to be marked yet. */
+  readonly unmarked: (role: Role) => Promise<readonly Workflow[]>
   /** Of one role, newest first; at most `limit`. */
   readonly newestOf: (role: Role, limit: number) => Promise<readonly Workflow[]>
   readonly transitions: (id: string) => Promise<readonly Transition[]>

@@ -1,6 +1,6 @@
 import type { Role } from '../service/contract/roles.ts'
 import { type LastRound, lastRoundOf } from '../workflow/round.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { isUnmarked, type Workflow } from '../workflow/workflow.ts'
 import type { Archive } from './archive.ts'
 import type { DecisionRow, JournalReads, LedgerEntry, OutboxRow, Reservation, Transition } from './journal.ts'
 import type { Records } from './records.ts'
@@ -62,13 +62,12 @@ export class RecordReader implements JournalReads {
     return [...(this.archive?.shadowed() ?? []).filter(({ id }) => !ids.has(id)), ...kept]
   }
 
-  async undecidedLots(role: Role): Promise<readonly Workflow[]> {
+  async unmarked(role: Role): Promise<readonly Workflow[]> {
     const rows = this.records.rows(
       "SELECT rowid FROM workflows WHERE state = 'shadowed' ORDER BY created_at_ms",
     )
-    const undecided =
-      "SELECT body FROM workflows WHERE rowid = ? AND role = ? AND json_extract(body, '$.shadowed.outcome.lot') = 'undecided'"
-    return this.records.bodiesByTurns(rows, undecided, role)
+    const ofRole = 'SELECT body FROM workflows WHERE rowid = ? AND role = ?'
+    return (await this.records.bodiesByTurns<Workflow>(rows, ofRole, role)).filter(isUnmarked)
   }
 
   async transitions(id: string): Promise<readonly Transition[]> {

@@ -17,7 +17,7 @@ const REGISTER_MS = 500
 const DESK_MS = 2_000
 
 /** What bids in shadow were for is decided in minutes. */
-const LOTS_MS = 5_000
+const SHADOWS_MS = 5_000
 
 /** A workflow that was opened while Redis was away waits so long at most: nothing else is late by it. */
 const TAKE_UP_MS = 5_000
@@ -55,7 +55,7 @@ export type Background = {
   readonly stop: () => Promise<void>
 }
 
-/** Start registering what was sent, taking people's orders, looking for what is overdue, and scoring bids in shadow. */
+/** Start registering what was sent, taking people's orders, looking for what is overdue, and marking what ended in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
   const { nowMs, mail, journal, staff, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
@@ -76,9 +76,9 @@ export function startBackground(deps: BackgroundDeps): Background {
       () => takeSignerOrders(deps.desk, mail),
       (error) => log.error('orders about signers were not taken', {}, error),
     ),
-    lots: createTask(
-      () => Promise.all(staff.atWork().map(({ lotScores }) => lotScores.look())),
-      (error) => log.warn('lots of bids in shadow could not be read', {}, error),
+    shadows: createTask(
+      () => Promise.all(staff.atWork().map(({ shadowScores }) => shadowScores.look())),
+      (error) => log.warn('what ended in shadow could not be marked', {}, error),
     ),
   }
   const takeOrders = () => {
@@ -92,7 +92,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(takeOrders, mail.everyMs),
     setInterval(tasks.desk.begin, DESK_MS),
-    setInterval(tasks.lots.begin, LOTS_MS),
+    setInterval(tasks.shadows.begin, SHADOWS_MS),
   ]
   return {
     register: tasks.register.begin,

@@ -19,7 +19,6 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Mail } from '../ops/mail.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { createLotScores, type LotScores } from '../pipeline/shadow-lots.ts'
 import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ChainView } from '../pipeline/transactions/nonces.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
@@ -38,6 +37,7 @@ import { createRoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
+import { createShadowScores, type ShadowScores } from './shadow-scores.ts'
 import type { KeyOutcome, RoleSigning } from './signing.ts'
 import { proveAccess, proveService } from './startup-checks.ts'
 
@@ -85,7 +85,7 @@ export type RoleAtWork = {
   readonly hear: (hint: Hint) => void
   readonly workflows: RoleWorkflows
   readonly orders: RoleOrders
-  readonly lotScores: LotScores
+  readonly shadowScores: ShadowScores
   readonly vitals: {
     /** Whether what a workflow reserved is anything to this role: what is in shadow is not to a live one. */
     readonly counts: (one: Pick<Reservation, 'shadow' | 'signer'>) => boolean
@@ -145,7 +145,7 @@ export async function openRole(
   const counts = ({ shadow }: { readonly shadow?: true }) => signing === null || shadow !== true
   const collections = createCollections(client, signing?.session ?? null, config.service.assumptions)
   const observer = createRoleObserver(rolePolicy, signer, deps, collections, () => duty.look())
-  const lots = await journal.undecidedLots(role)
+  const unmarked = await journal.unmarked(role)
   // The last that is waited for: what ends after this is heard of.
   const newest = await journal.newestOf(role, JOURNAL_ROWS)
   const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
@@ -171,8 +171,8 @@ export async function openRole(
         (kept) => opener.open(kept, signing === null),
       ),
   })
-  const lotScores = createLotScores({ collections, journal })
-  for (const workflow of lots) lotScores.add(workflow)
+  const shadowScores = createShadowScores(rolePolicy, { ...deps, collections })
+  for (const workflow of unmarked) shadowScores.add(workflow)
   return {
     role,
     signer,
@@ -183,12 +183,12 @@ export async function openRole(
       live: signing?.stages ?? null,
       lastSeen: duty.lastSeen,
       onEnded: (workflow) => {
-        lotScores.add(workflow)
+        shadowScores.add(workflow)
         if (counts(workflow)) recent.add(workflow)
       },
     }),
     orders: createRoleOrders(rolePolicy, opener, deps),
-    lotScores,
+    shadowScores,
     vitals: {
       counts: (row) => counts(row) && isLimitedWith(row, apart),
       limits: ruleset.limits,

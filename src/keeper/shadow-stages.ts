@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { type MarkedBy, readCame } from '../accounts/shadow-marks.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import { BrokenInvariant, refuse } from '../errors.ts'
 import { checkAllowances } from '../guard/allowances.ts'
@@ -9,7 +10,7 @@ import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import { clear } from '../pipeline/clear.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
-import { judge, score } from '../pipeline/shadow.ts'
+import { judge, type ShadowDeps, score } from '../pipeline/shadow.ts'
 import { isBid } from '../pipeline/shadow-lots.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -23,6 +24,8 @@ type ShadowStagesDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'barrier' | 'reservations' | 'settle'>
   readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'transactionCount' | 'simulate'>
+  /** By which prices what comes is marked. */
+  readonly marked: MarkedBy
   readonly client: Pick<ServiceClient, 'prepareWorkflow'>
   readonly ruleset: Ruleset
   readonly approval: Approval
@@ -56,6 +59,7 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
     ...{ nowMs, nodes, ruleset, fees, isBid, checkBudget: budget, onScored: deps.onScored },
     whyAsk: (workflow: Workflow) => whyAsk(workflow.proposal, approval),
     settle: journal.settle.bind(journal),
+    measure: (...about: Parameters<ShadowDeps['measure']>) => readCame(...about, { by: deps.marked, nodes }),
   }
   return {
     // Nobody is asked about what is not done; that a person would be is kept with the rest.

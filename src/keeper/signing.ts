@@ -21,6 +21,7 @@ import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
 import { createRenewed } from './renewed.ts'
 import type { RolePolicy } from './role-policy.ts'
+import { pricesOf } from './shadow-scores.ts'
 import { createStandingAllowances } from './standing-allowances.ts'
 
 /** What is final is entered within so long. */
@@ -98,10 +99,9 @@ export function createRoleSigning(
     fees: policy.fees,
     window: agent.signer.window,
   })
-  const { loss, pricesUsdMicros } = ruleset.limits
-  const { nativePriceUsdMicros } = policy.fees
-  const { deployment, sharing = [] } = ruleset
-  const owns = { signer: signer.address, sharing, deployment, pricesUsdMicros, nativePriceUsdMicros }
+  const { limits, sharing = [] } = ruleset
+  const { loss } = limits
+  const owns = { signer: signer.address, sharing, ...pricesOf({ policy, ruleset }) }
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })

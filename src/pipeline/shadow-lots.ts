@@ -1,10 +1,11 @@
+import type { Address } from 'viem'
 import type { Journal } from '../journal/journal.ts'
 import { tradeEntityId } from '../service/contract/trade-resources.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import type { Came, Workflow } from '../workflow/workflow.ts'
 
 /** The lists of lots that bids are for. */
-type Trades = Readonly<
+export type Trades = Readonly<
   Record<'rfqs' | 'auctions' | 'acquisitions', () => Promise<{ readonly items: readonly ListedLot[] }>>
 >
 
@@ -35,6 +36,9 @@ const LOTS: Readonly<
 /** A lot as it is listed, as far as a bid's score needs it. */
 export type ListedLot = {
   readonly id: string
+  readonly assetAddress: Address
+  readonly assetAmount: string
+  readonly quoteAssetAddress: Address
   readonly status: string
   readonly reserveAssets: string
   readonly proceedsAssets: string | null
@@ -57,6 +61,9 @@ export function lotOutcome(bidAssets: bigint, lot: ListedLot): 'won' | 'lost' | 
 type LotScoresDeps = {
   readonly collections: Trades
   readonly journal: Pick<Journal, 'write'>
+  readonly nowMs: () => number
+  /** What is decided now is to be marked. */
+  readonly onDecided: (workflow: Workflow) => void
 }
 
 /** Follows the lots that bids in shadow were for, until each is decided. */
@@ -68,7 +75,7 @@ export type LotScores = {
 }
 
 /** Create the scores of bids in shadow. */
-export function createLotScores({ collections, journal }: LotScoresDeps): LotScores {
+export function createLotScores({ collections, journal, nowMs, onDecided }: LotScoresDeps): LotScores {
   const undecided = new Map<string, Workflow>()
   return {
     add: (workflow) => {
@@ -82,9 +89,11 @@ export function createLotScores({ collections, journal }: LotScoresDeps): LotSco
         for (const bid of bids.filter((each) => each.list === list)) {
           const lot = lots.get(bid.lotId)
           const outcome = lot === undefined ? null : lotOutcome(bid.assets, lot)
-          if (outcome === null) continue
-          await journal.write(withLot(bid.workflow, outcome))
+          if (lot === undefined || outcome === null) continue
+          const assets = outcome === 'won' ? wonBy(bid.assets, lot) : []
+          const decided = withLot(bid.workflow, outcome, { assets, atMs: nowMs() })
           undecided.delete(bid.workflow.id)
+          onDecided(await journal.write(decided))
         }
       }
     },
@@ -99,8 +108,18 @@ function bidOf(workflow: Workflow) {
   return { workflow, list: place.list, lotId: lotId.toLowerCase(), assets: BigInt(String(input.bidAssets)) }
 }
 
-function withLot(workflow: Workflow, lot: 'won' | 'lost'): Workflow {
+/** What a bid brings that wins its lot: to the signer, or to the fund that it bids for. Pure. */
+const wonBy = (bidAssets: bigint, lot: ListedLot): readonly Came[] => [
+  { token: lot.assetAddress, assets: BigInt(lot.assetAmount) },
+  { token: lot.quoteAssetAddress, assets: -bidAssets },
+]
+
+function withLot(
+  workflow: Workflow,
+  lot: 'won' | 'lost',
+  came: { readonly assets: readonly Came[]; readonly atMs: number },
+): Workflow {
   const { shadowed } = workflow
   if (shadowed?.outcome === undefined) return workflow
-  return { ...workflow, shadowed: { ...shadowed, outcome: { ...shadowed.outcome, lot } } }
+  return { ...workflow, shadowed: { ...shadowed, outcome: { ...shadowed.outcome, lot, came } } }
 }

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Nodes, SimulationResult } from '../chain/nodes.ts'
+import type { Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, RolekeeperError } from '../errors.ts'
 import type { ClearedCall } from '../guard/calls/call.ts'
 import { checkPrepared } from '../guard/check-prepared.ts'
@@ -11,11 +11,11 @@ import type { Ruleset } from '../guard/ruleset.ts'
 import type { Reservation } from '../journal/journal.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
-import { move, type Note, type ShadowVerdict, type Workflow } from '../workflow/workflow.ts'
-import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import { type Came, move, type Note, type ShadowVerdict, type Workflow } from '../workflow/workflow.ts'
+import { type FeePolicy, type Fees, quoteFees } from './transactions/fees.ts'
 
 /** What judging and scoring in shadow need: no signer, no session, nothing that claims a nonce or sends. */
-type ShadowDeps = {
+export type ShadowDeps = {
   readonly nowMs: () => number
   readonly nodes: Pick<Nodes, 'head' | 'transactionCount' | 'simulate'>
   readonly ruleset: Ruleset
@@ -25,6 +25,12 @@ type ShadowDeps = {
   readonly checkBudget: (ask: Reservation) => Promise<Checked<unknown>>
   /** Keep what it would have spent. */
   readonly settle: (reservation: Reservation) => Promise<void>
+  /** Read what a bundle would bring on top of a block; null where the chain does not say. */
+  readonly measure: (
+    signer: Address,
+    bundle: readonly SimulatedTransaction[],
+    at: Head,
+  ) => Promise<readonly Came[] | null>
   /** Whether a type bids on a lot that is decided later. */
   readonly isBid: (type: WorkflowType) => boolean
   /** How each workflow compares with what then happened. */
@@ -95,11 +101,18 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
   const gasWei = gas * quoted.fees.maxFeePerGasWei
   const affordable = await deps.checkBudget(reservationOf(workflow, gasWei, nowMs))
   if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
-  const result = await runAgain(workflow, head.number, quoted.fees, deps.nodes)
-  const blockNumber = result?.block.number ?? head.number
+  const bundle = await bundleOf(workflow, head.number, quoted.fees, deps.nodes)
+  const result = await runAgain(bundle, deps.nodes)
+  const { number: blockNumber, timestampS } = result?.block ?? head
   const goesThrough = result?.bundle.every(({ status }) => status === 'success') ?? false
   const isNext = blockNumber === clearance.blockNumber + 1n
   const verdict = goesThrough ? 'won' : isNext ? 'contested' : 'missed'
+  const isBid = deps.isBid(workflow.proposal.workflowType)
+  // What a bid brings is known once its lot is decided.
+  const assets =
+    verdict === 'won' && result !== null && !isBid
+      ? await deps.measure(workflow.signer, bundle, result.block)
+      : null
   await deps.settle(reservationOf(workflow, gasWei, nowMs))
   deps.onScored(verdict)
   return moved(
@@ -107,8 +120,9 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
       shadowed: {
         ...shadowed,
         outcome: {
-          ...{ verdict, blockNumber, gasWei },
-          ...(deps.isBid(workflow.proposal.workflowType) ? { lot: 'undecided' } : {}),
+          ...{ verdict, blockNumber, gasWei: gas * priceOf(quoted.fees, result?.block ?? head) },
+          ...(isBid ? { lot: 'undecided' } : {}),
+          ...(assets === null ? {} : { came: { assets, atMs: timestampS * 1_000 } }),
         },
       },
       note: { check: verdict, message: `${MESSAGES[verdict]} (block ${blockNumber}).` },
@@ -116,21 +130,33 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
   )
 }
 
-/** Run what was cleared on top of the newest head; null when a node would not begin it. */
-async function runAgain(
-  { signer, clearance }: Workflow,
+/** What a unit of gas costs in the block after a head, wei. Pure. */
+const priceOf = (fees: Fees, { baseFeePerGasWei }: Head): bigint => {
+  const wei = baseFeePerGasWei + fees.maxPriorityFeePerGasWei
+  return wei < fees.maxFeePerGasWei ? wei : fees.maxFeePerGasWei
+}
+
+/** What was cleared, as the signer would send it now. */
+async function bundleOf(
+  { signer: from, clearance }: Workflow,
   headNumber: bigint,
-  fees: { readonly maxFeePerGasWei: bigint; readonly maxPriorityFeePerGasWei: bigint },
+  fees: Fees,
   nodes: ShadowDeps['nodes'],
-): Promise<SimulationResult | null> {
-  const from: Address = signer
+): Promise<readonly SimulatedTransaction[]> {
   const firstNonce = await nodes.transactionCount(from, headNumber)
-  const bundle = (clearance?.payloads ?? []).map(({ payload }, index) => ({
+  return (clearance?.payloads ?? []).map(({ payload }, index) => ({
     from,
     ...payload,
     ...fees,
     nonce: firstNonce + index,
   }))
+}
+
+/** Run a bundle on top of the newest head; null when a node would not begin it. */
+async function runAgain(
+  bundle: readonly SimulatedTransaction[],
+  nodes: ShadowDeps['nodes'],
+): Promise<SimulationResult | null> {
   try {
     return await nodes.simulate({ pending: [], before: [], bundle, after: [] })
   } catch (error) {

@@ -123,11 +123,32 @@ type Shadowed = {
     readonly verdict: ShadowVerdict
     /** The block that the verdict is about. */
     readonly blockNumber: bigint
-    /** What the gas would have cost at the fee offered. */
+    /** What the gas would have cost in the block that it was scored on. */
     readonly gasWei: bigint
     /** Of a bid: whether it would have won its lot, once that is decided. */
     readonly lot?: 'undecided' | 'won' | 'lost'
+    /** What would have come and gone by the chain, and when; absent where that is not known, or not decided. */
+    readonly came?: { readonly assets: readonly Came[]; readonly atMs: number }
+    /** What that is worth an hour later, less gas; absent before. */
+    readonly mark?: Mark
   }
+}
+
+/** What comes of a token, or in wei where it is null; negative goes. */
+export type Came = { readonly token: Hex | null; readonly assets: bigint }
+
+/** What something was worth by the prices of a final block: millionths of a US dollar, those for a whole token or coin. */
+export type Mark = {
+  readonly usdMicros: bigint
+  readonly blockNumber: bigint
+  readonly atMs: number
+  readonly prices: readonly { readonly token: Hex | null; readonly usdMicros: bigint }[]
+}
+
+/** Whether what ended in shadow is to be marked yet: its lot is open, or the hour is not over. Pure. */
+export function isUnmarked({ shadowed }: Pick<Workflow, 'shadowed'>): boolean {
+  const { lot, came, mark } = shadowed?.outcome ?? {}
+  return lot === 'undecided' || (came !== undefined && mark === undefined)
 }
 
 /** The check that a rejected hold ends with: such an opportunity is not opened again. */

@@ -121,7 +121,7 @@ async function carryAll(round: number, journal: Journal): Promise<void> {
   await journal.barrier()
   // As a role does that opens again meanwhile.
   await journal.newestOf('liquidator', 1_000)
-  await journal.undecidedLots('liquidator')
+  await journal.unmarked('liquidator')
 }
 
 const DECISION_ROWS: readonly DecisionRow[] = Array.from({ length: DECISIONS }, (_, index) => ({

@@ -49,6 +49,15 @@ it('does everything up to the signature, changes nothing, and says what it would
   await world.rest()
   const workflow = await shadowedOf(borrower)
   expect(workflow).toMatchObject({ shadow: true, slots: [], shadowed: { ask: null } })
+  // What it repays goes, and the collateral that it seizes comes, in a claim: to be marked in an hour.
+  const { came, mark } = workflow?.shadowed?.outcome ?? {}
+  const [repaid, seized] = came?.assets ?? []
+  expect([repaid?.token, seized?.token]).toEqual(
+    [world.scene.at('sUSD'), world.scene.at('sBTC')].map((address) => address.toLowerCase()),
+  )
+  expect(repaid?.assets).toBe(-BigInt(String(workflow?.proposal.input.repayAssets)))
+  expect(seized?.assets).toBeGreaterThan(0n)
+  expect(mark).toBeUndefined()
   expect(workflow?.shadowed?.calls.map((call) => call.split('(')[0]?.slice(43))).toEqual([
     'approve',
     'liquidate',

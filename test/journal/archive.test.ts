@@ -95,7 +95,7 @@ describe('the archive', () => {
     await journal.open(lot)
     await journal.write(move(lot, 'shadowed', 5_000, { shadowed: { calls: [], ask: null, outcome } }))
     await archiveAll()
-    expect((await journal.undecidedLots('liquidator')).map(({ id }) => id)).toEqual(['lot'])
+    expect((await journal.unmarked('liquidator')).map(({ id }) => id)).toEqual(['lot'])
     expect(await journal.ledgerEntry(`0x${'0'.repeat(64)}`, SIGNER)).toMatchObject({ workflowId: 'w' })
     await journal.posted(hash)
     await archiveAll()

@@ -47,7 +47,7 @@ describe('the event loop, beside a journal', () => {
     const newest = await turnsOf(journal.newestOf('liquidator', COUNT))
     expect(newest.result.map(({ id }) => id)).toEqual(ids)
     expect(newest.turns).toBeGreaterThan(20)
-    const lots = await turnsOf(journal.undecidedLots('liquidator'))
+    const lots = await turnsOf(journal.unmarked('liquidator'))
     expect(lots.result.map(({ id }) => id)).toEqual(ids.toReversed())
     expect(lots.turns).toBeGreaterThan(20)
     const listed = await turnsOf(journal.list(COUNT))
@@ -66,7 +66,7 @@ describe('the event loop, beside a journal', () => {
 
   it('gives each workflow once that is archived while many are read', async () => {
     const ids = await endAll()
-    const [oldest] = await journal.undecidedLots('liquidator')
+    const [oldest] = await journal.unmarked('liquidator')
     if (oldest === undefined) throw new TypeError('no lot')
     const { shadowed: _decided, ...rest } = oldest
     await journal.write({ ...rest, state: 'succeeded' })
@@ -80,7 +80,7 @@ describe('the event loop, beside a journal', () => {
     await journal.archiveSlice(10_000, 0)
     kept.mockRestore()
     expect((await reading.promise).map(({ id }) => id)).toEqual(ids)
-    expect(await journal.undecidedLots('liquidator')).toHaveLength(COUNT - 1)
+    expect(await journal.unmarked('liquidator')).toHaveLength(COUNT - 1)
   })
 
   it('is free while the decisions of a large book are added, in their order', async () => {

@@ -75,6 +75,10 @@ function createWorld() {
       },
     },
     ruleset,
+    marked: {
+      deployment: { ...ruleset.deployment, assets: [], markets: [], vaults: [], contracts: [] },
+      ...{ pricesUsdMicros: {}, nativePriceUsdMicros: 0n },
+    },
     approval: compileApproval(
       approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),
       ruleset.deployment,
@@ -127,7 +131,7 @@ describe('the score of a shadow', () => {
     expect(await claimed(scene)).toMatchObject({
       state: 'shadowed',
       slots: [],
-      shadowed: { outcome: { verdict, blockNumber: head, gasWei: 80_000n * 2_001n } },
+      shadowed: { outcome: { verdict, blockNumber: head, gasWei: 80_000n * 1_001n } },
       note: { check: verdict },
     })
     expect(scene.world.scored).toEqual([verdict])

@@ -4,10 +4,15 @@ import type { Workflow } from '../../src/workflow/workflow.ts'
 import { proposalOf, workflowOf } from '../support/workflows.ts'
 
 const DESK = `0x${'Ab'.repeat(20)}`
+const ASSET = `0x${'a5'.repeat(20)}` as const
+const QUOTE = `0x${'70'.repeat(20)}` as const
 const lot = (changes: Partial<ListedLot> = {}): ListedLot => ({
   ...{
     id: `${DESK.toLowerCase()}:7`,
     status: 'open',
+    assetAddress: ASSET,
+    assetAmount: '3',
+    quoteAssetAddress: QUOTE,
     reserveAssets: '900',
     proceedsAssets: null,
     ...changes,
@@ -48,7 +53,8 @@ describe('bids in shadow', () => {
     })
 
   it('are followed until their lot is decided, each list read once', async () => {
-    const written: (readonly [string, unknown])[] = []
+    const written: (readonly [string, unknown, unknown])[] = []
+    const decided: string[] = []
     let lots = [lot()]
     let reads = 0
     const none = async () => {
@@ -65,10 +71,13 @@ describe('bids in shadow', () => {
       },
       journal: {
         write: async (workflow) => {
-          written.push([workflow.id, workflow.shadowed?.outcome?.lot])
+          const { lot, came } = workflow.shadowed?.outcome ?? {}
+          written.push([workflow.id, lot, came])
           return workflow
         },
       },
+      nowMs: () => 9_000,
+      onDecided: ({ id }) => decided.push(id),
     })
     await scores.look()
     expect(reads).toBe(0)
@@ -81,16 +90,21 @@ describe('bids in shadow', () => {
     lots = [lot({ status: 'sold', proceedsAssets: '800' })]
     await scores.look()
     await scores.look()
-    expect(written).toEqual([['a', 'won']])
+    const won = [
+      { token: ASSET, assets: 3n },
+      { token: QUOTE, assets: -1_000n },
+    ]
+    expect(written).toEqual([['a', 'won', { assets: won, atMs: 9_000 }]])
     lots = [lot({ id: `${DESK.toLowerCase()}:8`, status: 'sold', proceedsAssets: '2000' })]
     await scores.look()
     await scores.look()
     expect({ reads, written }).toEqual({
       reads: 4,
       written: [
-        ['a', 'won'],
-        ['b', 'lost'],
+        ['a', 'won', { assets: won, atMs: 9_000 }],
+        ['b', 'lost', { assets: [], atMs: 9_000 }],
       ],
     })
+    expect(decided).toEqual(['a', 'b'])
   })
 })

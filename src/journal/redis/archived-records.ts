@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Role } from '../../service/contract/roles.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
+import { isUnmarked, type Workflow } from '../../workflow/workflow.ts'
 import { type Archive, hashesOf } from '../archive.ts'
 import { requestKey } from '../entered.ts'
 import type { Transition } from '../journal.ts'
@@ -85,7 +85,7 @@ export class ArchivedRecords extends WorkflowRecords {
   }
 
   async #isAwaited(workflow: Workflow): Promise<boolean> {
-    if (workflow.shadowed?.outcome?.lot === 'undecided') return true
+    if (isUnmarked(workflow)) return true
     const hashes = hashesOf(workflow)
     if (hashes.length === 0) return false
     const due = await this.texts('ZMSCORE', this.store.keys.outbox(this.held.seat), ...hashes)

@@ -2,7 +2,7 @@ import { RolekeeperError } from '../../errors.ts'
 import { briefOf } from '../../workflow/brief.ts'
 import { lastRoundOf } from '../../workflow/round.ts'
 import type { Slot } from '../../workflow/slot.ts'
-import { isTerminal, type Workflow } from '../../workflow/workflow.ts'
+import { isTerminal, isUnmarked, type Workflow } from '../../workflow/workflow.ts'
 import { entryOf, requestKey } from '../entered.ts'
 import type { LedgerEntry, Reservation, Transition } from '../journal.ts'
 import { encodeRecord } from '../records.ts'
@@ -71,7 +71,7 @@ function headOf({ next, reservation, revision, requestId, claimed }: Change): st
     shadow: next.shadow === true,
     hasLot: next.proposal.lot !== undefined,
     endedInShadow: inShadow,
-    undecided: inShadow && next.shadowed?.outcome?.lot === 'undecided',
+    undecided: inShadow && isUnmarked(next),
     lastRound: JSON.stringify(lastRoundOf(next)),
     ...(reservation === null ? {} : { reservedAtMs: reservation.atMs }),
     ...(revision === undefined ? {} : judgedBy(revision)),

@@ -87,7 +87,7 @@ export class RedisReads implements JournalReads {
     return this.many(await this.texts('ZRANGE', this.store.keys.shadowed, 0, -1))
   }
 
-  async undecidedLots(role: Role): Promise<readonly Workflow[]> {
+  async unmarked(role: Role): Promise<readonly Workflow[]> {
     return this.many(await this.texts('ZRANGE', this.store.keys.undecided(role), 0, -1))
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { shadow } from '../../../src/cli/commands/shadow.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
-import { move, type ShadowVerdict } from '../../../src/workflow/workflow.ts'
+import { type Mark, move, type ShadowVerdict } from '../../../src/workflow/workflow.ts'
 import { proposalOf, workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'cli-shadow-'))
@@ -44,6 +44,19 @@ const ENDS: readonly (readonly [
   ['j', 'rfq-bidder', 'contested', 40_000_000n, false, 'won'],
 ]
 
+/** What each was worth an hour later, by its place above; null where the hour is not over. */
+const MARKS: Readonly<Record<number, bigint | null>> = {
+  1: 9_500_000n,
+  2: null,
+  7: 4_000_000n,
+  8: 8_000_000n,
+  9: -50_000n,
+}
+const markOf = (usdMicros: bigint, index: number): Mark => ({
+  ...{ usdMicros, blockNumber: BigInt(100 + index), atMs: index * 1_000 },
+  prices: [{ token: null, usdMicros: 3_000_000_000n }],
+})
+
 beforeAll(async () => {
   const journal = openSqliteJournal(directory)
   expect(await run()).toBe('Nothing ended in shadow yet.\n')
@@ -52,7 +65,12 @@ beforeAll(async () => {
     const proposal = proposalOf({ subject, ...(gain === null ? {} : { gainUsdMicros: gain }) })
     const open = workflowOf('cleared', { id, role, opportunity: id, proposal, shadow: true })
     await journal.open(open)
-    const outcome = { verdict, blockNumber: 11n, gasWei: 1n, ...(lot === undefined ? {} : { lot }) }
+    const marked = MARKS[index]
+    const outcome = {
+      ...{ verdict, blockNumber: 11n, gasWei: 1n, ...(lot === undefined ? {} : { lot }) },
+      ...(marked === undefined ? {} : { came: { assets: [], atMs: 0 } }),
+      ...(marked == null ? {} : { mark: markOf(marked, index) }),
+    }
     await journal.write(
       move(open, 'shadowed', 2_000, { shadowed: { calls: [], ask: asked ? ask : null, outcome } }),
     )
@@ -64,15 +82,15 @@ beforeAll(async () => {
 })
 
 describe('the score of the shadows', () => {
-  it('counts by role what was still possible, and the gain of that alone', async () => {
+  it('counts by role what was still possible, what was said of that alone, and what it was worth an hour later', async () => {
     expect(await run()).toBe(
       [
         'liquidator: would have done 6: 4 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',
-        '  estimated gain +$40.00 (an estimate: nothing was signed, 1 state none)',
+        '  said +$40.00 (1 state none); 1 marked an hour later: said +$41.20, worth +$9.50 at the prices of block 101 (1970-01-01T00:00:01.000Z), 1 to be marked yet, 1 not measured',
         'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
-        '  estimated gain +$0.00 (an estimate: nothing was signed)',
+        '  said +$0.00; none marked',
         'rfq-bidder: would have done 5: 4 still possible a block later, 1 contested, 0 missed, of bids 2 would have won their lot, 1 not, 1 undecided',
-        '  estimated gain +$10.00 (an estimate: nothing was signed)',
+        '  said +$10.00; 2 marked an hour later: said +$10.00, worth +$7.95 at the prices of block 108 (1970-01-01T00:00:08.000Z) to block 109 (1970-01-01T00:00:09.000Z), 1 to be marked yet',
         '',
       ].join('\n'),
     )
@@ -86,8 +104,18 @@ describe('the score of the shadows', () => {
         wouldHaveDone: 6,
         verdicts: { won: 4, contested: 1, missed: 1, unscored: 0 },
         asked: 1,
-        estimatedGainUsdMicros: '40000000',
+        saidUsdMicros: '40000000',
         unpriced: 1,
+        marked: {
+          ...{ count: 1, saidUsdMicros: '41200000', usdMicros: '9500000' },
+          workflows: [
+            {
+              ...{ id: '1'.padStart(32, '0'), saidUsdMicros: '41200000', usdMicros: '9500000', block: '101' },
+              ...{ at: '1970-01-01T00:00:01.000Z', prices: [{ token: null, usdMicros: '3000000000' }] },
+            },
+          ],
+        },
+        ...{ toMark: 1, unmeasured: 1 },
       },
       { role: 'nav-reporter', verdicts: { unscored: 1 } },
       { role: 'rfq-bidder', bids: { won: 2, lost: 1, undecided: 1 } },

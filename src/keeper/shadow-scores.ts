@@ -1,0 +1,51 @@
+import { createShadowMarks, type MarkedBy } from '../accounts/shadow-marks.ts'
+import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
+import type { Journal } from '../journal/journal.ts'
+import { createLotScores, type Trades } from '../pipeline/shadow-lots.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import type { RolePolicy } from './role-policy.ts'
+
+/** Follows what ended in shadow until it is marked. */
+export type ShadowScores = {
+  /** Follow a workflow that ended in shadow; any other is left alone. */
+  readonly add: (workflow: Workflow) => void
+  /** See which lots were decided and which hours are over, and keep that. Throws what the reads throw. */
+  readonly look: () => Promise<void>
+}
+
+/** By which prices a role's shadows are marked: those of its pages, were it live. Pure. */
+export const pricesOf = ({ policy, ruleset }: Pick<RolePolicy, 'policy' | 'ruleset'>): MarkedBy => ({
+  deployment: ruleset.deployment,
+  pricesUsdMicros: ruleset.limits.pricesUsdMicros,
+  nativePriceUsdMicros: policy.fees.nativePriceUsdMicros,
+})
+
+/** Create the scores of a role's shadows: bids wait for their lot first. */
+export function createShadowScores(
+  rolePolicy: RolePolicy,
+  {
+    collections,
+    journal,
+    nodes,
+    clock: { nowMs },
+  }: {
+    readonly collections: Trades
+    readonly journal: Pick<Journal, 'write'>
+    readonly nodes: Pick<Nodes, 'finalized' | 'calls'>
+    readonly clock: Pick<Clock, 'nowMs'>
+  },
+): ShadowScores {
+  const marks = createShadowMarks(pricesOf(rolePolicy), { nodes, journal, nowMs })
+  const lots = createLotScores({ collections, journal, nowMs, onDecided: marks.add })
+  return {
+    add: (workflow) => {
+      lots.add(workflow)
+      marks.add(workflow)
+    },
+    look: async () => {
+      await marks.look()
+      await lots.look()
+    },
+  }
+}
