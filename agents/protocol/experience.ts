@@ -54,24 +54,27 @@ const ENOUGH = 5
 /** And so many that were decided, few of which were won. */
 const MANY = 30
 
-/** Add a case under each of its names. Pure. */
-export function withCase(experience: readonly Experience[], { of, came }: Case): readonly Experience[] {
-  const names = [...new Set(of)]
+/** Add cases, the oldest first, each under all of its names. Pure. */
+export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
   const known = new Map(experience.map((one) => [one.of, one]))
   const kept = 1 - FADING
-  const added = names.map((name) => {
-    const old = known.get(name) ?? { of: name, decided: 0, won: 0, errors: 0, squares: 0, gains: 0 }
-    const decided = old.decided * kept + 1
-    if (came === null) return { ...old, decided }
-    const { error, gain } = came
-    return {
-      ...{ of: name, decided, won: old.won * kept + 1 },
-      errors: old.errors * kept + error,
-      squares: old.squares * kept + error * error,
-      gains: old.gains * kept + gain,
+  for (const { of, came } of cases) {
+    for (const name of new Set(of)) {
+      const old = known.get(name) ?? { of: name, decided: 0, won: 0, errors: 0, squares: 0, gains: 0 }
+      const decided = old.decided * kept + 1
+      if (came === null) known.set(name, { ...old, decided })
+      else {
+        const { error, gain } = came
+        known.set(name, {
+          ...{ of: name, decided, won: old.won * kept + 1 },
+          errors: old.errors * kept + error,
+          squares: old.squares * kept + error * error,
+          gains: old.gains * kept + gain,
+        })
+      }
     }
-  })
-  return [...experience.filter((one) => !names.includes(one.of)), ...added]
+  }
+  return [...known.values()]
 }
 
 /** What is known of each of these names that something came of, in their order. */

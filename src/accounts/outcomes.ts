@@ -1,68 +1,97 @@
 import type { Recovered } from '../../agents/agent.ts'
-import type { Case } from '../../agents/protocol/experience.ts'
-import type { Page } from '../journal/accounts.ts'
-import type { Proposal } from '../workflow/proposal.ts'
-import type { Workflow } from '../workflow/workflow.ts'
-import { type Entry, entriesOf, moneyAt, periodOf } from './pnl.ts'
+import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
+import { inputText, type Proposal } from '../workflow/proposal.ts'
+import { isTerminal, type Workflow } from '../workflow/workflow.ts'
+import { type Entry, entriesOf, moneyAt } from './pnl.ts'
 
-/** What came is marked so long after it came: at once it would be worth what was said. */
-const MARK_AFTER_MS = 3_600_000
+/** What came is marked so long after it came: at once it would be worth what was said. What was lost may be tried again as long. */
+const SETTLED_AFTER_MS = 3_600_000
 
 /** What of a workflow tells what was said, and of which opportunity. */
-export type Told = Pick<Workflow, 'id' | 'createdAtMs'> & {
-  readonly proposal: Pick<Proposal, 'lot' | 'subject' | 'said'>
-}
+export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
+  Pick<Proposal, 'lot' | 'said'> & {
+    /** The same for all that is about one opportunity: a claim is its liquidation's. */
+    readonly opportunity: string
+    readonly isOver: boolean
+    /** Others were first: it ended without effect, and had given something to be before them. */
+    readonly isRaceLost: boolean
+  }
 
 /** All that moved of one opportunity. */
-type Thread = { readonly entries: Entry[]; said: NonNullable<Proposal['said']> | null }
+type Thread = { readonly entries: Entry[]; readonly told: Told[]; said: Proposal['said'] }
+
+/** Take of a workflow what tells what was said. Pure. */
+export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow): Told {
+  const { lot, said, subject, occurrence, input, offer } = proposal
+  const claim = realized?.claimId ?? inputText(input, 'claimId')
+  return {
+    ...{ id, createdAtMs },
+    ...(lot === undefined ? {} : { lot }),
+    ...(said === undefined ? {} : { said }),
+    opportunity:
+      lot ??
+      (claim === undefined ? `${subject}:${occurrence}` : `${inputText(input, 'marketAddress')}:${claim}`),
+    isOver: isTerminal(state),
+    isRaceLost: offer !== undefined && (state === 'reverted' || state === 'superseded'),
+  }
+}
 
 /**
- * List what became of what was said, in the order in which it was decided: lost where all that was paid came back; won where
- * what was to come did, and is marked an hour later. The rest is not decided yet. Pure.
+ * Say what became of what was said, in the order in which it was decided: lost where all that was paid came back and an hour
+ * passed, or where others were first; won where what was to come did, and is marked an hour later. Pure.
  * @param pages of one signer, oldest first.
  * @param workflows that their lines belong to.
+ * @returns also what of the pages belongs to what is not decided yet.
  */
 export function outcomesOf(
   pages: readonly Page[],
   workflows: ReadonlyMap<string, Told>,
-): readonly (Case & { readonly atMs: number })[] {
+): { readonly decided: readonly Recorded[]; readonly undecided: readonly Page[] } {
   const threads = new Map<string, Thread>()
   const others: Entry[] = []
-  for (const entry of entriesOf(periodOf(pages, 0))) {
+  for (const entry of entriesOf(pages.map((page) => ({ page })))) {
     const own = workflows.get(entry.workflowId ?? '')
     const thread = own === undefined ? undefined : threadOf(own, threads)
     if (thread === undefined) others.push(entry)
     thread?.entries.push(entry)
-    if (thread !== undefined && own?.proposal.said !== undefined) thread.said = own.proposal.said
   }
   // Last of all: by then it is known what came back, and a lot like another brings nothing once it is lost.
   const standing = [...threads.values()].filter(({ entries }) => leftOf(entries) !== 0n)
   for (const entry of others) bringing(entry, standing)?.entries.push(entry)
-  return [...threads.values()]
-    .flatMap((thread) => outcomeOf(thread, pages) ?? [])
-    .toSorted((one, other) => one.atMs - other.atMs)
+  const decided: Recorded[] = []
+  const open = new Set<Entry['line']>()
+  for (const thread of threads.values()) {
+    const outcome = outcomeOf(thread, pages)
+    if (outcome !== null) decided.push(outcome)
+    else if (mayCome(thread)) for (const { line } of thread.entries) open.add(line)
+  }
+  return {
+    decided: decided.toSorted((one, other) => one.atMs - other.atMs),
+    undecided: pages
+      .map((page) => ({ ...page, lines: page.lines.filter((line) => open.has(line)) }))
+      .filter(({ lines }) => lines.length > 0)
+      .map((page) => ({ ...page, closing: [], positions: [] })),
+  }
 }
 
-/** List the same of what was bought for others, by the last that was said of each lot. Pure. */
-export function recoveriesOf(
+/** Say the same of what was bought for others, by the last that was said of each lot. Pure. */
+export const recoveriesOf = (
   recovered: readonly Recovered[],
-  workflows: Iterable<Told>,
-): ReturnType<typeof outcomesOf> {
-  const told = [...workflows].toSorted((one, other) => other.createdAtMs - one.createdAtMs)
-  return recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
-    const said = told.find(({ proposal }) => proposal.lot === lot && proposal.said !== undefined)?.proposal
-      .said
+  lots: readonly SaidOfLot[],
+): readonly (Recorded & { readonly lot: string })[] =>
+  recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
+    const said = lots.find((each) => each.lot === lot)?.said
     if (said === undefined || said.markUsdMicros <= 0n) return []
     const part = (usdMicros: bigint) => Number(usdMicros) / Number(said.markUsdMicros)
     const error = part(cameUsdMicros - said.worthUsdMicros)
-    return { of: said.of, came: { error, gain: part(cameUsdMicros - paidUsdMicros) }, atMs }
+    return { lot, of: said.of, came: { error, gain: part(cameUsdMicros - paidUsdMicros) }, atMs }
   })
-}
 
-function threadOf({ proposal }: Told, threads: Map<string, Thread>): Thread {
-  const key = proposal.lot ?? proposal.subject
-  const thread = threads.get(key) ?? { entries: [], said: null }
-  threads.set(key, thread)
+function threadOf(told: Told, threads: Map<string, Thread>): Thread {
+  const thread = threads.get(told.opportunity) ?? { entries: [], told: [], said: undefined }
+  threads.set(told.opportunity, thread)
+  thread.told.push(told)
+  thread.said = told.said ?? thread.said
   return thread
 }
 
@@ -82,15 +111,21 @@ const isMoved = ({ line }: Entry) => line.kind !== 'gas'
 const leftOf = (entries: readonly Entry[]): bigint =>
   entries.filter(isMoved).reduce((sum, { line }) => sum + line.assets, 0n)
 
-function outcomeOf({ entries, said }: Thread, pages: readonly Page[]) {
+/** Whether anything may still be learned of it: what only cost gas, and is over, brings nothing any more. */
+const mayCome = ({ entries, told, said }: Thread): boolean =>
+  told.some(({ isOver }) => !isOver) || (said?.brings !== undefined && entries.some(isMoved))
+
+function outcomeOf({ entries, told, said }: Thread, pages: readonly Page[]): Recorded | null {
   if (said?.brings === undefined) return null
   const { of, brings, worthUsdMicros, markUsdMicros } = said
   const moved = entries.filter(isMoved)
-  const came = moved.filter(({ line }) => line.token === brings.token)
-  const last = moved.at(-1)
+  const came = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
+  const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + SETTLED_AFTER_MS)
+  const lastMs = Math.max(...(moved.length === 0 ? entries : moved).map(({ page }) => page.to.atMs))
+  if (moved.length === 0)
+    return told.some(({ isRaceLost }) => isRaceLost) ? { of, came: null, atMs: lastMs } : null
   if (came.length > 0 && markUsdMicros > 0n) {
-    const cameAtMs = Math.max(...came.map(({ page }) => page.to.atMs))
-    const markedOn = pages.find(({ to }) => to.atMs >= cameAtMs + MARK_AFTER_MS)
+    const markedOn = settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
     if (markedOn === undefined) return null
     const worth = came.reduce((sum, { line }) => sum + moneyAt(markedOn, line), 0n)
     const paid = entries
@@ -103,5 +138,5 @@ function outcomeOf({ entries, said }: Thread, pages: readonly Page[]) {
       atMs: markedOn.to.atMs,
     }
   }
-  return last === undefined || leftOf(entries) !== 0n ? null : { of, came: null, atMs: last.page.to.atMs }
+  return leftOf(entries) === 0n && settledOn(lastMs) !== undefined ? { of, came: null, atMs: lastMs } : null
 }

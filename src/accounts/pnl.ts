@@ -44,7 +44,7 @@ export function periodOf(pages: readonly Page[], sinceMs: number): Period {
 }
 
 /** List what moved in a period. What came back by another's transaction belongs to what had given as much. Pure. */
-export function entriesOf(period: Period): readonly Entry[] {
+export function entriesOf(period: readonly Pick<Period[number], 'page'>[]): readonly Entry[] {
   // What has not come back yet, oldest first, by what coming back would look like: strangers may send as much dust as they like.
   const given = new Map<string, Entry[]>()
   const like = ({ signer }: Page, { token, counterparty }: Line, assets: bigint) =>

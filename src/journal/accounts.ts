@@ -2,6 +2,7 @@ import type { Address, Hex } from 'viem'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Denomination } from '../units.ts'
+import type { Said } from '../workflow/proposal.ts'
 import { accountsFile, hasAccounts, openAccountsDatabase, readAccountsDatabase } from './database.ts'
 import { endProcess } from './faults.ts'
 import { encodeRecord, Records } from './records.ts'
@@ -54,6 +55,26 @@ export type Page = {
   readonly prices: readonly Price[]
 }
 
+/** Whose what was said is. */
+export type CasesOf = Pick<Page, 'chainId' | 'signer' | 'role'>
+
+/** What became of one thing that was said, by the names that it went by; and when that was decided, by the time of blocks. */
+export type Recorded = {
+  readonly of: readonly string[]
+  readonly came: { readonly error: number; readonly gain: number } | null
+  readonly atMs: number
+}
+
+/** What was said of something that is bought for others. */
+export type SaidOfLot = { readonly lot: string; readonly said: Said }
+
+/** What nothing is recorded of yet: up to a page, what of the pages belongs to it, and lots that were not sold again. */
+export type Undecided = {
+  readonly toBlock: bigint
+  readonly pages: readonly Page[]
+  readonly lots: readonly SaidOfLot[]
+}
+
 /** The accounts of a directory's signers, oldest page first. */
 export type AccountsReads = {
   readonly pages: () => Promise<readonly Page[]>
@@ -61,6 +82,10 @@ export type AccountsReads = {
   readonly newest: (chainId: number, signer: Address, limit: number) => Promise<readonly Page[]>
   /** What a role said up to here, and what came of it, is forgotten: Unix milliseconds, by the time of blocks. */
   readonly forgottenUntilMs: (role: Role) => number
+  /** What is recorded and not forgotten, of all signers of a role or of one, in the order in which it was recorded. */
+  readonly cases: (of: Pick<CasesOf, 'role'> & Partial<CasesOf>) => Promise<readonly Recorded[]>
+  /** The roles that anything is recorded of. */
+  readonly rolesOfCases: () => readonly Role[]
   readonly close: () => Promise<void>
 }
 
@@ -71,6 +96,11 @@ export type Accounts = AccountsReads & {
   readonly lastBlock: () => bigint
   /** Add a page, and resolve once it is on disk; false, and nothing is written, where it does not follow the last. */
   readonly add: (page: Page) => Promise<boolean>
+  /** The oldest pages of a signer that end after a block. */
+  readonly after: (of: CasesOf, block: bigint, limit: number) => Promise<readonly Page[]>
+  readonly undecided: (of: CasesOf) => Promise<Undecided>
+  /** Record cases, and what is undecided beside them, in one commit; resolve once it is on disk. */
+  readonly decide: (of: CasesOf, cases: readonly Recorded[], undecided: Undecided) => Promise<void>
 }
 
 const NEWEST = 'SELECT body FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT 1'
@@ -98,8 +128,34 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
       await records.barrier()
       return added
     },
+    after: async ({ chainId, signer }, block, limit) => {
+      const sql =
+        'SELECT rowid FROM pages WHERE chain_id = ? AND signer = ? AND to_block > ? ORDER BY to_block LIMIT ?'
+      const rows = records.rows(sql, chainId, signer.toLowerCase(), block, limit)
+      return records.bodiesByTurns<Page>(rows, 'SELECT body FROM pages WHERE rowid = ?')
+    },
+    undecided: async (of) =>
+      records.bodies<Undecided>(
+        'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?',
+        ...keyOf(of),
+      )[0] ?? { toBlock: -1n, pages: [], lots: [] },
+    decide: async (of, cases, undecided) => {
+      await records.change(() => {
+        for (const each of cases) {
+          const sql = 'INSERT INTO cases (chain_id, signer, role, body) VALUES (?, ?, ?, ?)'
+          records.run(sql, ...keyOf(of), encodeRecord(each))
+        }
+        records.run(
+          'INSERT OR REPLACE INTO undecided (chain_id, signer, role, body) VALUES (?, ?, ?, ?)',
+          ...[...keyOf(of), encodeRecord(undecided)],
+        )
+      })
+      await records.barrier()
+    },
   }
 }
+
+const keyOf = ({ chainId, signer, role }: CasesOf) => [chainId, signer.toLowerCase(), role] as const
 
 /** Open the accounts of a directory for reading, beside the process that keeps them. Throws RolekeeperError `accounts.absent`. */
 export function readAccounts(directory: string): AccountsReads {
@@ -128,6 +184,9 @@ const absent = (directory: string) =>
     fix: 'name the directory of a keeper that has run live, with --directory.',
   })
 
+const forgottenUntilMs = (records: Records, role: Role) =>
+  Number(records.rows('SELECT until_ms FROM forgotten WHERE role = ?', role)[0]?.until_ms ?? 0)
+
 const readsOf = (records: Records): AccountsReads => ({
   pages: () =>
     records.bodiesByTurns<Page>(
@@ -139,7 +198,17 @@ const readsOf = (records: Records): AccountsReads => ({
     const rows = records.rows(sql, chainId, signer.toLowerCase(), limit)
     return records.bodiesByTurns<Page>(rows.toReversed(), 'SELECT body FROM pages WHERE rowid = ?')
   },
-  forgottenUntilMs: (role) =>
-    Number(records.rows('SELECT until_ms FROM forgotten WHERE role = ?', role)[0]?.until_ms ?? 0),
+  forgottenUntilMs: (role) => forgottenUntilMs(records, role),
+  cases: async ({ role, chainId, signer }) => {
+    const sql = `SELECT id AS rowid FROM cases WHERE role = ?
+      AND (? IS NULL OR chain_id = ?) AND (? IS NULL OR signer = ?) ORDER BY id`
+    const [chain, key] = [chainId ?? null, signer?.toLowerCase() ?? null]
+    const rows = records.rows(sql, role, chain, chain, key, key)
+    const cases = await records.bodiesByTurns<Recorded>(rows, 'SELECT body FROM cases WHERE id = ?')
+    const fromMs = forgottenUntilMs(records, role)
+    return cases.filter(({ atMs }) => atMs > fromMs)
+  },
+  rolesOfCases: () =>
+    records.rows('SELECT DISTINCT role FROM cases ORDER BY role').map(({ role }) => String(role) as Role),
   close: () => records.close(),
 })

@@ -91,6 +91,17 @@ const ACCOUNTS_STEPS = [
   ) STRICT;
   CREATE TABLE forgotten (role TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT;
   `,
+  // What became of what was said, once that is decided, and of which pages something is not.
+  `
+  CREATE TABLE cases (
+    id INTEGER PRIMARY KEY, chain_id INTEGER NOT NULL, signer TEXT NOT NULL, role TEXT NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX cases_by_signer ON cases (chain_id, signer, role);
+  CREATE TABLE undecided (
+    chain_id INTEGER NOT NULL, signer TEXT NOT NULL, role TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (chain_id, signer, role)
+  ) STRICT;
+  `,
 ]
 
 /** The journal's file in a directory. Pure. */
@@ -113,13 +124,17 @@ export const hasArchive = (directory: string): boolean => existsSync(archiveFile
  * `journal.version` for one of another release.
  */
 export function readDatabase(directory: string): DatabaseSync {
-  const db = openToRead(directory)
+  return ofThisRelease(openToRead(directory), STEPS, directory)
+}
+
+function ofThisRelease(db: DatabaseSync, steps: readonly string[], directory: string): DatabaseSync {
   const version = versionOf(db)
-  if (version === STEPS.length) return db
+  if (version === steps.length) return db
   db.close()
+  const what = steps === STEPS ? 'journal' : 'accounts'
   throw new RolekeeperError(
     'journal.version',
-    `The journal in ${directory} has version ${version}; this release reads ${STEPS.length}.`,
+    `The ${what} in ${directory} has version ${version}; this release reads ${steps.length}.`,
     {
       fix: 'start the keeper once with this release, which brings it up to date, or use the release that wrote it.',
     },
@@ -143,9 +158,9 @@ const versionOf = (db: DatabaseSync) => Number(db.prepare('PRAGMA user_version')
 export const readArchiveDatabase = (directory: string): DatabaseSync | null =>
   hasArchive(directory) ? new DatabaseSync(archiveFile(directory), { readOnly: true }) : null
 
-/** Open the accounts of a directory for reading. */
+/** Open the accounts of a directory for reading. Throws `journal.version` for those of another release. */
 export const readAccountsDatabase = (directory: string): DatabaseSync =>
-  new DatabaseSync(accountsFile(directory), { readOnly: true })
+  ofThisRelease(new DatabaseSync(accountsFile(directory), { readOnly: true }), ACCOUNTS_STEPS, directory)
 
 /**
  * Open (or create) the database of a directory that this process has locked, bring an older version to today's, and

@@ -1,67 +1,75 @@
-import type { Address } from 'viem'
 import type { Recovered } from '../../agents/agent.ts'
-import { type Experience, withCase } from '../../agents/protocol/experience.ts'
-import { outcomesOf, recoveriesOf, type Told } from '../accounts/outcomes.ts'
+import { type Experience, withCases } from '../../agents/protocol/experience.ts'
+import { learn } from '../accounts/learn.ts'
+import { recoveriesOf } from '../accounts/outcomes.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Accounts } from '../journal/accounts.ts'
+import type { Accounts, CasesOf, SaidOfLot } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
-import type { Role } from '../service/contract/roles.ts'
 import { createRenewed } from './renewed.ts'
 
 /** What became of what a role said, by its accounts. */
 export type RoleExperience = {
-  /** As it was read last, nothing before; and what became money again of what was bought for others. */
+  /** As it was recorded last, nothing before; and what became money again of what was bought for others. */
   readonly now: (recovered: readonly Recovered[]) => readonly Experience[]
-  /** Read it again if that is due, and do not wait for it. */
+  /** Record and read it again if that is due, and do not wait for it. */
   readonly begin: () => void
 }
 
 const READ_EVERY_MS = 60_000
-/** Pages in mind: one an hour and one for what moves. Older cases have faded by then. */
-const PAGES_MAX = 2_000
+
+/** What is known by the records, as of what was forgotten last. */
+type KnownNow = {
+  readonly fromMs: number
+  readonly experience: readonly Experience[]
+  readonly lots: readonly SaidOfLot[]
+}
 
 /** Create the experience of one signer in a role. */
 export function createExperience(
-  { role, chainId, signer }: { readonly role: Role; readonly chainId: number; readonly signer: Address },
+  of: CasesOf,
   deps: {
-    readonly accounts: Pick<Accounts, 'newest' | 'forgottenUntilMs'>
+    readonly accounts: Pick<Accounts, 'cases' | 'forgottenUntilMs' | 'after' | 'undecided' | 'decide'>
     readonly journal: Pick<Journal, 'get'>
     readonly clock: Clock
     readonly log: Log
     readonly alarm: (error: RolekeeperError) => void
   },
 ): RoleExperience {
-  const { accounts, journal, clock, log, alarm } = deps
-  /** What was told never changes. */
-  let told: ReadonlyMap<string, Told> = new Map()
-  let fromMs = 0
+  const { accounts, clock, log, alarm } = deps
+  const { role, signer } = of
+  let known: KnownNow | null = null
+  /** Whether all that is recorded is in `known`. */
+  let isWhole = false
+  let recoveredNow: readonly Recovered[] = []
   const read = async () => {
-    const pages = await accounts.newest(chainId, signer, PAGES_MAX)
-    const known = new Map<string, Told>()
-    for (const { workflowId } of pages.flatMap(({ lines }) => lines)) {
-      if (workflowId === null || known.has(workflowId)) continue
-      const workflow = told.get(workflowId) ?? (await journal.get(workflowId))
-      if (workflow !== null) known.set(workflowId, briefly(workflow))
-    }
-    told = known
-    fromMs = accounts.forgottenUntilMs(role)
-    const experience = outcomesOf(pages, known)
-      .filter(({ atMs }) => atMs > fromMs)
-      .reduce<readonly Experience[]>(withCase, [])
-    for (const short of experience.filter(isShort)) alarm(shortfall(role, signer, short))
-    return experience
+    const fromMs = accounts.forgottenUntilMs(role)
+    const before =
+      isWhole && known?.fromMs === fromMs ? known.experience : withCases([], await accounts.cases(of))
+    isWhole = false
+    const { cases, undecided } = await learn(of, recoveredNow, deps)
+    const added = cases.filter(({ atMs }) => atMs > fromMs)
+    const experience = added.length === 0 ? before : withCases(before, added)
+    known = { fromMs, experience, lots: undecided.lots }
+    isWhole = true
+    for (const short of experience.filter(isShort)) alarm(shortfall(of, short))
   }
   const renewed = createRenewed(read, {
     ...{ clock, everyMs: () => READ_EVERY_MS },
-    onFailed: (error) => log.warn('could not read what came of what was said', { role, signer }, error),
+    onFailed: (error) => log.warn('could not record what came of what was said', { role, signer }, error),
   })
-  const now: RoleExperience['now'] = (recovered) =>
-    recoveriesOf(recovered, told.values())
-      .filter(({ atMs }) => atMs > fromMs)
-      .toSorted((one, other) => one.atMs - other.atMs)
-      .reduce<readonly Experience[]>(withCase, renewed.last() ?? [])
+  const now: RoleExperience['now'] = (recovered) => {
+    if (recovered.length > 0) recoveredNow = recovered
+    if (known === null) return []
+    const { experience, lots, fromMs } = known
+    const more = recoveriesOf(recovered, lots).filter(({ atMs }) => atMs > fromMs)
+    if (more.length === 0) return experience
+    return withCases(
+      experience,
+      more.toSorted((one, other) => one.atMs - other.atMs),
+    )
+  }
   return { now, begin: renewed.begin }
 }
 
@@ -77,7 +85,7 @@ function isShort({ won, errors, squares }: Experience): boolean {
   return mean + 2 * Math.sqrt(Math.max(0, squares / won - mean * mean) / won) < SHORT
 }
 
-const shortfall = (role: Role, signer: Address, { of, won, errors }: Experience) =>
+const shortfall = ({ role, signer }: CasesOf, { of, won, errors }: Experience) =>
   new RolekeeperError(
     'money.short',
     `Of ${Math.round(won)} that the ${role} won under ${of} came ${((-100 * errors) / won).toFixed(2)} % of the price less than was said, and not by chance; the band is ${-100 * SHORT} %.`,
@@ -86,8 +94,3 @@ const shortfall = (role: Role, signer: Address, { of, won, errors }: Experience)
       facts: { role, signer, check: of },
     },
   )
-
-const briefly = ({ id, createdAtMs, proposal: { lot, subject, said } }: Told): Told => ({
-  ...{ id, createdAtMs },
-  proposal: { subject, ...(lot === undefined ? {} : { lot }), ...(said === undefined ? {} : { said }) },
-})

@@ -16,7 +16,7 @@ export type ProposalInput = Readonly<Record<string, InputValue>>
 export type Reason = Readonly<Record<string, string | number | boolean>>
 
 /** What is said to come, before experience changes anything of it, and what the error is a part of. */
-type Said = {
+export type Said = {
   /** Names that tell such things apart, the broadest first: `bid`, `asset:sBTC`, `seller:0x…`. */
   readonly of: readonly string[]
   readonly worthUsdMicros: bigint

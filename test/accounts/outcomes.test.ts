@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { expect, it } from 'vitest'
-import { outcomesOf, type Told } from '../../src/accounts/outcomes.ts'
+import { outcomesOf, type Told, toldOf } from '../../src/accounts/outcomes.ts'
 import type { Line, Page } from '../../src/journal/accounts.ts'
-import { SIGNER } from '../support/workflows.ts'
+import { proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
 
 const [USD, BTC, DESK]: readonly Address[] = ['11', '22', 'de'].map((part): Address => `0x${part.repeat(20)}`)
 const MINUTE_MS = 60_000
@@ -40,36 +40,38 @@ const pagesOf = (
 
 /** A bid of $900 for 0.01 BTC, which was said to be worth $950 at a mark of $1,000. */
 const bid = (id: string, lot = 'lot 1'): Told => ({
-  ...{ id, createdAtMs: 0 },
-  proposal: {
-    ...{ lot, subject: id },
-    said: {
-      of: ['bid', 'asset:sBTC'],
-      ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
-      brings: { token: BTC ?? DESK ?? SIGNER, assets: 1_000_000n },
-    },
+  ...unsaid(id, lot),
+  said: {
+    of: ['bid', 'asset:sBTC'],
+    ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
+    brings: { token: BTC ?? DESK ?? SIGNER, assets: 1_000_000n },
   },
 })
+const unsaid = (id: string, opportunity: string): Told => ({
+  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false },
+})
 const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
+const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
 const pays = line({ assets: -900_000_000n, workflowId: 'a' })
 const gas = line({ kind: 'gas', token: null, assets: -(10n ** 15n), counterparty: null, workflowId: 'a' })
 const brings = line({ token: BTC ?? null, assets: 1_000_000n })
 
 it('marks what was won an hour after it came, against what was said and what was paid', () => {
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [5, 100_000, [brings]], [64, 90_000, []])
-  expect(outcomesOf(pages, known(bid('a')))).toEqual([])
+  expect(decided(pages, known(bid('a')))).toEqual([])
   // Worth $920 by then: $30 less than said, $20 more than paid, less $1 of gas.
   const later = [...pages, ...pagesOf([65, 92_000, []])]
-  expect(outcomesOf(later, known(bid('a')))).toEqual([
+  expect(decided(later, known(bid('a')))).toEqual([
     { of: ['bid', 'asset:sBTC'], came: { error: -0.03, gain: 0.019 }, atMs: 65 * MINUTE_MS },
   ])
 })
 
-it('knows what was lost by what came back, whoever sent it, and nothing before', () => {
+it('knows what was lost an hour after it came back, whoever sent it, and nothing before', () => {
   const back = line({ assets: 900_000_000n })
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [9, 100_000, [back]])
-  expect(outcomesOf(pages.slice(0, 2), known(bid('a')))).toEqual([])
-  expect(outcomesOf(pages, known(bid('a')))).toEqual([
+  expect(decided(pages, known(bid('a')))).toEqual([])
+  const later = [...pages, ...pagesOf([69, 100_000, []])]
+  expect(decided(later, known(bid('a')))).toEqual([
     { of: ['bid', 'asset:sBTC'], came: null, atMs: 9 * MINUTE_MS },
   ])
 })
@@ -79,10 +81,7 @@ it('takes what came for an opportunity that was to bring just that, from whom it
   const opened = [0, 100_000, []] as const
   const hour = [100, 100_000, []] as const
   const of = (...lines: readonly Line[]) =>
-    outcomesOf(
-      pagesOf(opened, [1, 100_000, [pays, other, ...lines]], hour),
-      known(bid('a'), bid('b', 'lot 2')),
-    )
+    decided(pagesOf(opened, [1, 100_000, [pays, other, ...lines]], hour), known(bid('a'), bid('b', 'lot 2')))
   expect(of(brings)).toHaveLength(1)
   expect(of(brings, brings)).toHaveLength(2)
   expect(of(brings, brings, brings)).toHaveLength(2)
@@ -93,14 +92,13 @@ it('takes what came for an opportunity that was to bring just that, from whom it
 it('adds up all bids of one lot, and leaves out what is not learned from', () => {
   const raise = line({ assets: -20_000_000n, workflowId: 'b' })
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, raise, brings]], [70, 100_000, []])
-  expect(outcomesOf(pages, known(bid('a'), bid('b')))).toMatchObject([{ came: { error: 0.05, gain: 0.08 } }])
-  const unsaid = { id: 'a', createdAtMs: 0, proposal: { subject: 'a' } }
-  expect(outcomesOf(pages, known(unsaid))).toEqual([])
+  expect(decided(pages, known(bid('a'), bid('b')))).toMatchObject([{ came: { error: 0.05, gain: 0.08 } }])
+  expect(decided(pages, known(unsaid('a', 'lot 1')))).toEqual([])
 })
 
 it('takes what came for what still stands, not for an earlier one like it that was lost', () => {
   const back = line({ assets: 900_000_000n, workflowId: 'refund' })
-  const refund: Told = { id: 'refund', createdAtMs: 0, proposal: { lot: 'lot 1', subject: 'refund' } }
+  const refund = unsaid('refund', 'lot 1')
   const again = { ...pays, workflowId: 'b' }
   const told = known(bid('a'), refund, bid('b', 'lot 2'))
   const [opened, hour] = [
@@ -117,7 +115,7 @@ it('takes what came for what still stands, not for an earlier one like it that w
     [3, 100_000, [again, brings]],
     hour,
   )
-  expect(outcomesOf(oneByOne, told)).toMatchObject([lost, won])
+  expect(decided(oneByOne, told)).toMatchObject([lost, won])
   const together = pagesOf(
     opened,
     [1, 100_000, [pays, again]],
@@ -125,5 +123,37 @@ it('takes what came for what still stands, not for an earlier one like it that w
     [3, 100_000, [back]],
     hour,
   )
-  expect(outcomesOf(together, told)).toMatchObject([lost, won])
+  expect(decided(together, told)).toMatchObject([lost, won])
+})
+
+it('counts a race as lost that cost gas alone, and keeps of what is not decided what belongs to it', () => {
+  const raced = { ...bid('a', 'position'), isRaceLost: true }
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n })]])
+  expect(outcomesOf(pages, known(raced))).toEqual({
+    decided: [{ of: ['bid', 'asset:sBTC'], came: null, atMs: MINUTE_MS }],
+    undecided: [],
+  })
+  expect(outcomesOf(pages, known(bid('a')))).toEqual({ decided: [], undecided: [] })
+  const open = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n }), pays]])
+  expect(outcomesOf(open, known(bid('a'))).undecided).toMatchObject([{ lines: [gas, pays] }])
+})
+
+it('counts what a claim pays as what its liquidation brought', () => {
+  const market = `0x${'aa'.repeat(20)}`
+  const liquidation = workflowOf('succeeded', {
+    ...{ id: 'a', realized: { tokens: [], gasWei: 0n, atMs: 0, claimId: 7n } },
+    proposal: proposalOf({
+      ...{ kind: 'liquidate', input: { marketAddress: market } },
+      ...(bid('a').said === undefined ? {} : { said: bid('a').said }),
+    }),
+  })
+  const settlement = workflowOf('succeeded', {
+    ...{ id: 'b', proposal: proposalOf({ kind: 'settle', input: { marketAddress: market, claimId: '7' } }) },
+  })
+  // A little less than was expected.
+  const settled = { ...brings, assets: 990_000n, workflowId: 'b' }
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays]], [9, 100_000, [settled]], [70, 100_000, []])
+  expect(decided(pages, known(toldOf(liquidation), toldOf(settlement)))).toMatchObject([
+    { came: { error: 0.04, gain: 0.09 } },
+  ])
 })

@@ -1,6 +1,6 @@
 import type { Decision, Moment } from '../../agents/agent.ts'
 import type { ManagerSeen } from '../../agents/asset-manager/seen.ts'
-import { type Experience, withCase } from '../../agents/protocol/experience.ts'
+import { type Experience, withCases } from '../../agents/protocol/experience.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   BTC,
@@ -171,7 +171,7 @@ export function playPositions(seed: number, trade: Trade, lots: number, manager:
     lastBidAt = index
     const { said } = bid
     if (price === null) {
-      if (said !== undefined) experience = withCase(experience, { of: said.of, came: null })
+      if (said !== undefined) experience = withCases(experience, [{ of: said.of, came: null }])
       continue
     }
     const paid = price * (1 + run.fee)
@@ -187,7 +187,7 @@ export function playPositions(seed: number, trade: Trade, lots: number, manager:
     recoveries.push({
       at: index + Math.round(between(dice, MONEY_AFTER[lot.lane])),
       add: () => {
-        experience = withCase(experience, { of: said.of, came: { error, gain: (came - paid) / mark } })
+        experience = withCases(experience, [{ of: said.of, came: { error, gain: (came - paid) / mark } }])
       },
     })
   }

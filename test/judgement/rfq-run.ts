@@ -1,6 +1,6 @@
 import type { Decision } from '../../agents/agent.ts'
 import type { Experience } from '../../agents/protocol/experience.ts'
-import { withCase } from '../../agents/protocol/experience.ts'
+import { withCases } from '../../agents/protocol/experience.ts'
 import type { Observed, RfqBidSeen } from '../../agents/rfq-bidder/seen.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BTC, NOW_S, observed, price, SELF, USD } from '../agents/rfq-bidder/fixtures.ts'
@@ -136,7 +136,7 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
     const { said } = bid
     // A shill that wins takes its own lot home.
     if (played.paid === null) {
-      if (said !== undefined) experience = withCase(experience, { of: said.of, came: null })
+      if (said !== undefined) experience = withCases(experience, [{ of: said.of, came: null }])
       continue
     }
     const came = lot.worth * (1 - between(dice, EXIT))
@@ -153,7 +153,7 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
     sales.push({
       at: index + Math.round(between(dice, SOLD_AFTER)),
       add: () => {
-        experience = withCase(experience, { of: said.of, came: { error, gain: (came - paid) / mark } })
+        experience = withCases(experience, [{ of: said.of, came: { error, gain: (came - paid) / mark } }])
       },
     })
   }

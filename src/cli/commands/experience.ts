@@ -1,10 +1,7 @@
-import { type Experience, withCase } from '../../../agents/protocol/experience.ts'
-import { outcomesOf } from '../../accounts/outcomes.ts'
-import { forget, type Page, readAccounts } from '../../journal/accounts.ts'
-import { readJournal } from '../../journal/open.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
-import { command, usageError } from '../command.ts'
-import { PLACE, type Place, placeOf } from '../place.ts'
+import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
+import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
+import { command, type Io, usageError } from '../command.ts'
+import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper experience`: what a role has learned, and how it forgets that. */
 export const experience = command({
@@ -22,61 +19,47 @@ bids next is corrected by it, within the policy's bounds. Forget lets one role b
     if (what !== 'show' && what !== 'forget') {
       throw usageError('Say what to do.', 'write `show` or `forget ROLE`')
     }
-    const place = await placeOf(given, io)
-    const byRole = Map.groupBy(await pagesOf(place), (page) => page.role)
-    if (what === 'forget') {
-      const pages = byRole.get(role ?? '')
-      if (role === undefined || pages === undefined) {
-        const roles = [...byRole.keys()].join(', ')
-        throw usageError(`There are no accounts of ${role ?? 'no role'}.`, `give one of: ${roles}`)
-      }
-      await forget(place.directory, role, Math.max(...pages.map(({ to }) => to.atMs)))
-      io.out(`Forgotten: the ${role} begins anew within a minute. Its accounts stay.\n`)
-      return 0
+    const { directory } = await placeOf(given, io)
+    const accounts = readAccounts(directory)
+    try {
+      if (what === 'show') show(await rowsOf(accounts), json === true, io)
+      else await forgetRole(role, directory, accounts, io)
+    } finally {
+      await accounts.close()
     }
-    const rows = await Promise.all([...byRole].map(([each, pages]) => learned(each, pages, place)))
-    if (json === true)
-      io.out(
-        rows
-          .flat()
-          .map((row) => `${JSON.stringify(row)}\n`)
-          .join(''),
-      )
-    else io.out(rows.flat().length === 0 ? 'Nothing is decided yet.\n' : rows.flat().map(text).join(''))
     return 0
   },
 })
 
-async function pagesOf({ directory }: Place): Promise<readonly Page[]> {
-  const accounts = readAccounts(directory)
-  try {
-    return await accounts.pages()
-  } finally {
-    await accounts.close()
-  }
-}
-
 type Row = { readonly role: string } & Experience
 
-async function learned(role: string, pages: readonly Page[], place: Place): Promise<readonly Row[]> {
-  const accounts = readAccounts(place.directory)
-  const fromMs = accounts.forgottenUntilMs(role)
-  await accounts.close()
-  const ids = new Set(pages.flatMap(({ lines }) => lines.flatMap(({ workflowId }) => workflowId ?? [])))
-  const workflows = await readJournal(place, async (journal) => {
-    const found = new Map<string, Workflow>()
-    for (const id of ids) {
-      const workflow = await journal.get(id)
-      if (workflow !== null) found.set(id, workflow)
-    }
-    return found
-  })
-  const bySigner = Map.groupBy(pages, ({ signer }) => signer)
-  return [...bySigner.values()]
-    .flatMap((own) => outcomesOf(own, workflows))
-    .filter(({ atMs }) => atMs > fromMs)
-    .reduce<readonly Experience[]>(withCase, [])
-    .map((each) => ({ role, ...each }))
+async function rowsOf(accounts: AccountsReads): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  for (const role of accounts.rolesOfCases()) {
+    rows.push(...withCases([], await accounts.cases({ role })).map((each) => ({ role, ...each })))
+  }
+  return rows
+}
+
+function show(rows: readonly Row[], isJson: boolean, io: Io): void {
+  if (isJson) io.out(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+  else io.out(rows.length === 0 ? 'Nothing is decided yet.\n' : rows.map(text).join(''))
+}
+
+async function forgetRole(
+  given: string | undefined,
+  directory: string,
+  accounts: AccountsReads,
+  io: Io,
+): Promise<void> {
+  const pages = await accounts.pages()
+  const last = pages.findLast(({ role }) => role === given)
+  if (last === undefined) {
+    const roles = [...new Set(pages.map(({ role }) => role))].join(', ')
+    throw usageError(`There are no accounts of ${given ?? 'no role'}.`, `give one of: ${roles}`)
+  }
+  await forget(directory, last.role, last.to.atMs)
+  io.out(`Forgotten: the ${last.role} begins anew within a minute. Its accounts stay.\n`)
 }
 
 function text({ role, of, decided, won, errors, gains }: Row): string {

@@ -3,7 +3,7 @@ import type { InFlight } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/asset-manager/decide.ts'
 import type { ManagerPolicy } from '../../../agents/asset-manager/policy.ts'
 import type { FundAtLot, FundFigures } from '../../../agents/asset-manager/seen.ts'
-import { withCase } from '../../../agents/protocol/experience.ts'
+import { withCases } from '../../../agents/protocol/experience.ts'
 import type { FundResource } from '../../../src/service/contract/fund-resources.ts'
 import type { AcquisitionResource } from '../../../src/service/contract/trade-resources.ts'
 import { acquisitionBidInput } from '../../../src/service/contract/workflow-inputs.ts'
@@ -151,9 +151,9 @@ describe('a position that is worth more to us than it costs', () => {
     }
     const after = (count: number, error: number, gain: number) =>
       moment({
-        experience: Array.from({ length: count }).reduce<Seen['experience']>(
-          (known) => withCase(known, { of: said?.of ?? [], came: { error, gain } }),
+        experience: withCases(
           [],
+          Array.from({ length: count }, () => ({ of: said?.of ?? [], came: { error, gain } })),
         ),
       })
     const plain = valued(moment())

@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import {
   type Case,
-  type Experience,
   expectError,
   losingOn,
   type Prior,
-  withCase,
+  withCases,
 } from '../../../agents/protocol/experience.ts'
 import { createDice } from '../../judgement/dice.ts'
 
 const PRIOR: Prior = { mean: -0.01, noise: 0.02, most: 0.05 }
-const after = (cases: readonly Case[]) => cases.reduce(withCase, [] as readonly Experience[])
+const after = (cases: readonly Case[]) => withCases([], cases)
 const times = (count: number, of: readonly string[], error: number | null) =>
   Array.from({ length: count }, (): Case => ({ of, came: error === null ? null : { error, gain: error } }))
 

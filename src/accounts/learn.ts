@@ -1,0 +1,70 @@
+import type { Recovered } from '../../agents/agent.ts'
+import type { Accounts, CasesOf, Page, Recorded, SaidOfLot, Undecided } from '../journal/accounts.ts'
+import type { Journal } from '../journal/journal.ts'
+import { outcomesOf, recoveriesOf, type Told, toldOf } from './outcomes.ts'
+
+/** Pages that are read at once, where many are new. */
+const PAGES_AT_ONCE = 50
+/** What stays undecided for so long that newer things fill so many pages, or lots, is let go of. */
+const UNDECIDED_PAGES_MAX = 500
+const UNDECIDED_LOTS_MAX = 2_000
+
+type LearnDeps = {
+  readonly accounts: Pick<Accounts, 'after' | 'undecided' | 'decide'>
+  readonly journal: Pick<Journal, 'get'>
+}
+
+/** What was recorded, and what is left to decide. */
+type Learned = { readonly cases: readonly Recorded[]; readonly undecided: Undecided }
+
+/**
+ * Record what the pages since the last time decide of what was said, and what became money again of what was bought for others.
+ * Each case is recorded in one commit with what is left undecided then, so once, wherever a process ends.
+ */
+export async function learn(
+  of: CasesOf,
+  recovered: readonly Recovered[],
+  { accounts, journal }: LearnDeps,
+): Promise<Learned> {
+  let undecided = await accounts.undecided(of)
+  const all: Recorded[] = []
+  for (;;) {
+    const pages = await accounts.after(of, undecided.toBlock, PAGES_AT_ONCE)
+    const isIdle = pages.length === 0 && recoveriesOf(recovered, undecided.lots).length === 0
+    if (isIdle) return { cases: all, undecided }
+    const workflows = await toldIn([...undecided.pages, ...pages], journal)
+    const lots = withLots(undecided.lots, workflows.values())
+    const recoveries = recoveriesOf(recovered, lots)
+    const found = outcomesOf([...undecided.pages, ...pages], workflows)
+    const cases = [...found.decided, ...recoveries.map(({ lot: _, ...recorded }) => recorded)]
+    const next = {
+      toBlock: pages.at(-1)?.to.number ?? undecided.toBlock,
+      pages: found.undecided.slice(-UNDECIDED_PAGES_MAX),
+      lots: lots.filter(({ lot }) => !recoveries.some((each) => each.lot === lot)).slice(-UNDECIDED_LOTS_MAX),
+    }
+    await accounts.decide(of, cases, next)
+    undecided = next
+    all.push(...cases)
+  }
+}
+
+async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Promise<Map<string, Told>> {
+  const ids = new Set(pages.flatMap(({ lines }) => lines.flatMap(({ workflowId }) => workflowId ?? [])))
+  const known = new Map<string, Told>()
+  for (const id of ids) {
+    const workflow = await journal.get(id)
+    if (workflow !== null) known.set(id, toldOf(workflow))
+  }
+  return known
+}
+
+/** Of what is bought for others, the signer's accounts show only that it was said: the last of each lot, the newest at the end. */
+function withLots(lots: readonly SaidOfLot[], workflows: Iterable<Told>): readonly SaidOfLot[] {
+  const known = new Map(lots.map((each) => [each.lot, each]))
+  for (const { lot, said } of [...workflows].toSorted((one, other) => one.createdAtMs - other.createdAtMs)) {
+    if (lot === undefined || said === undefined || said.brings !== undefined) continue
+    known.delete(lot)
+    known.set(lot, { lot, said })
+  }
+  return [...known.values()]
+}
