@@ -273,8 +273,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   decide(seen: Moment & Seen, policy: Policy): Decision
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
-  /** The contracts, by the names that the deployment has to pin them under, that its policy takes second prices from. */
-  secondPrices?(policy: Policy): readonly string[]
+  /** The contracts that its policy names, as the deployment has to pin them, by their places under `strategy`. */
+  contracts?(policy: Policy): readonly (readonly [place: string, name: string])[]
   /** The sources, by the names that the run configuration has to give them, that its policy asks. */
   sources?(policy: Policy): readonly string[]
   /**

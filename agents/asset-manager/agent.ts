@@ -36,6 +36,9 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
   decide,
   plan: (seen, { declared }) => reconcile(seen, declared),
   recovered: recoveredOf,
-  secondPrices: ({ bidding }) =>
-    Object.values(bidding.assets).map(({ referenceContract }) => referenceContract),
+  contracts: ({ bidding }) =>
+    Object.entries(bidding.assets).map(([symbol, { referenceContract }]) => [
+      `bidding.assets.${symbol}.referenceContract`,
+      referenceContract,
+    ]),
 }

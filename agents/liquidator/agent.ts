@@ -5,7 +5,7 @@ import { assess } from './assess.ts'
 import { decide } from './decide.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
 import { type RiskBook, riskBook } from './risk-book.ts'
-import { first, secondPricesOf, see } from './see.ts'
+import { contractsOf, first, see } from './see.ts'
 import type { LiquidatorSeen } from './seen.ts'
 
 /** The liquidator: repays the debt of positions whose health fell below 1, settles what it seized, and sells it where it may. */
@@ -38,7 +38,7 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
   see,
   decide,
   assess,
-  secondPrices: secondPricesOf,
+  contracts: contractsOf,
   prices: ({ markets }) =>
     markets.flatMap(({ id, oracle, collateralSymbol, loanSymbol }) =>
       oracle === null

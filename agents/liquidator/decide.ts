@@ -39,7 +39,7 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
     else proposals.push(settlement)
   }
   for (const exit of seen.exits) {
-    const sale = sell(exit, markets.get(exit.marketAddress), seen, policy, busy, funds)
+    const sale = sell(exit, markets.get(exit.marketAddress), seen, policy, { busy, backOffs, funds })
     if (sale === null) continue
     if ('check' in sale) passedOver.push(sale)
     else proposals.push(sale)

@@ -7,7 +7,9 @@ import {
   contractName,
   gasAmount,
   nonEmpty,
+  pair,
   pinnedSymbol,
+  positiveAssets,
   seconds,
   settings,
   usdMicros,
@@ -49,11 +51,6 @@ const gas = settings({
   tipShareBpsMax: bps(0, 9_000).prefault('50 %'),
 })
 
-/** Pairs are named by their symbols, collateral first: `sBTC/sUSD`. */
-const pair = z
-  .string()
-  .regex(/^[A-Za-z0-9._-]{1,20}\/[A-Za-z0-9._-]{1,20}$/, 'expected "collateral/loan" symbols')
-
 const secondPrice = settings({
   /** A contract of deployment.contracts with the oracle's own `read()`. */
   contract: contractName,
@@ -63,8 +60,16 @@ const secondPrice = settings({
   ageSMax: seconds(0, 86_400),
 })
 
+const exit = (assets: readonly Denomination[]) =>
+  settings({
+    /** A contract of deployment.contracts, with the functions that guard.views and guard.allow give it. */
+    venue: contractName,
+    /** Most to sell there at a time: a venue that pays nothing takes so much before anybody knows. */
+    saleAssetsMax: positiveAssets(assets),
+  })
+
 const lostRace = settings({
-  /** How long a position is left alone after the first lost race for it; each further one doubles it. */
+  /** How long a position, or the sale of a collateral, is left alone after it failed once; each further time doubles it. */
   subjectBackOffS: seconds(0, 86_400),
   /** The same for its whole market, where the race cost gas. */
   marketBackOffS: seconds(0, 86_400),
@@ -113,8 +118,8 @@ export const liquidatorPolicy = (assets: readonly Denomination[]) =>
     badDebt: z.union([z.enum(['accept', 'avoid']), settings({ unpaidUsdMicrosMax: usdMicros() })], {
       error: 'expected accept, avoid, or unpaidMax with an amount of USD',
     }),
-    /** Where a collateral is sold for its loan asset: by pair, a contract of deployment.contracts. Empty: it is kept. */
-    exits: z.record(pair, contractName).default({}),
+    /** Where a collateral is sold for its loan asset, by pair. Empty: it is kept. */
+    exits: byToken(assets, z.record(pair, exit(assets)).default({})),
     /** How far below the oracle's worth a sale may come, with slippage and gas. */
     exitDiscountBpsMax: bps(0, 9_999).default(200),
     /** How much less than its quote a sale still accepts. */

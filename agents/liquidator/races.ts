@@ -2,7 +2,7 @@ import { inputText } from '../../src/workflow/proposal.ts'
 import type { Ended } from '../agent.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 
-/** Until when something is left alone, Unix milliseconds, after so many lost races in a row. */
+/** Until when something is left alone, Unix milliseconds, after so many failures in a row. */
 export type BackOff = { readonly untilMs: number; readonly losses: number }
 
 /** What is left alone for now: by subject, and by lower-case address of the market. */
@@ -12,9 +12,10 @@ export type BackOffs = {
 }
 
 /**
- * Say what is left alone after lost races. Pure. Each loss in a row doubles the wait; a success ends the row. What was
- * under way together was one race: only a try that began after the loss before it was lost anew. A refusal because the
- * position is healthy again was a race too, but cost no gas: it holds back its subject, not the market.
+ * Say what is left alone after lost races and failed sales. Pure. Each loss in a row doubles the wait; a success ends the row.
+ * What was under way together was one race: only a try that began after the loss before it was lost anew. A refusal because
+ * the position is healthy again was a race too, but cost no gas: it holds back its subject, not the market. A sale that is
+ * refused, reverts or expires holds back the next one of that collateral alone.
  */
 export function backOffsOf(
   recent: readonly Ended[],
@@ -24,6 +25,8 @@ export function backOffsOf(
   const subjects = new Map<string, Row>()
   const markets = new Map<string, Row>()
   for (const ended of recent) {
+    if (ended.workflowType === 'own.liquidator.sell')
+      note(subjects, ended.subject, ended, ended.state === 'succeeded')
     if (ended.kind !== 'liquidate') continue
     const cost = ended.state === 'reverted' || ended.state === 'superseded'
     const lost = cost || (ended.state === 'refused' && ended.check === 'position_healthy')

@@ -5,7 +5,7 @@ import type { Wave } from '../protocol/reading.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { ExitSeen } from './seen.ts'
 
-/** All that is held is asked about, and each half of it, so often: a sale goes by what a venue says, never by a curve. */
+/** As much as is held and may be sold at a time is asked about, and each half of it, so often: a sale goes by what a venue says, never by a curve. */
 const HALVES = 8
 
 /**
@@ -19,7 +19,7 @@ export function askExits(
   previous: readonly ExitSeen[],
 ) {
   const symbolOf = (token: Address) => deployment.assets.find(({ address }) => address === token)?.symbol
-  const asked = Object.entries(exits).flatMap(([pair, contract]) => {
+  const asked = Object.entries(exits).flatMap(([pair, { venue: contract, saleAssetsMax }]) => {
     const market = deployment.markets.find(
       ({ collateralAsset, loanAsset }) => `${symbolOf(collateralAsset)}/${symbolOf(loanAsset)}` === pair,
     )
@@ -27,7 +27,8 @@ export function askExits(
     const { address: marketAddress, collateralAsset } = market
     const venue = deployment.contracts.find(({ name }) => name === contract)?.address ?? null
     const held = previous.find((exit) => exit.marketAddress === marketAddress)?.held ?? 0n
-    const sizes = Array.from({ length: HALVES }, (_, times) => held >> BigInt(times))
+    const most = held < saleAssetsMax ? held : saleAssetsMax
+    const sizes = Array.from({ length: HALVES }, (_, times) => most >> BigInt(times))
     const quotes = sizes.flatMap((assets) =>
       assets === 0n || venue === null
         ? []

@@ -33,15 +33,22 @@ const ELIGIBILITY = { collection: 'eligibility', optional: true } as const
 
 type Answers = readonly Answer[]
 
-/** The contracts that the policy takes second prices from, by their names. */
-export const secondPricesOf = ({ secondPrice }: LiquidatorPolicy): readonly string[] =>
-  secondPrice === 'none' ? [] : [...new Set(Object.values(secondPrice).map(({ contract }) => contract))]
+type Named = readonly (readonly [place: string, name: string])[]
 
-/** Those, and the one that native coin's is read from: where that is not pinned, the policy's dearest counts. */
-function pricesOf(policy: LiquidatorPolicy): readonly string[] {
-  const native = policy.gas.nativePriceUsdMicros
-  return [...new Set([...secondPricesOf(policy), ...(typeof native === 'bigint' ? [] : [native.contract])])]
+/** The contracts that the policy takes prices from, by their places in it. */
+function pricesOf({ secondPrice, gas: { nativePriceUsdMicros: native } }: LiquidatorPolicy): Named {
+  const second = Object.entries(secondPrice === 'none' ? {} : secondPrice)
+  return [
+    ...second.map(([pair, { contract }]) => [`secondPrice.${pair}.contract`, contract] as const),
+    ...(typeof native === 'bigint' ? [] : [['gas.nativePrice.contract', native.contract] as const]),
+  ]
 }
+
+/** The contracts that the policy names at all. */
+export const contractsOf = (policy: LiquidatorPolicy): Named => [
+  ...pricesOf(policy),
+  ...Object.entries(policy.exits).map(([pair, { venue }]) => [`exits.${pair}.venue`, venue] as const),
+]
 
 /** What is asked beside the lists: prices, our claims, and the rows of those that are nearest to liquidation. */
 export function first(
@@ -69,7 +76,8 @@ function askChain({ deployment, signer }: Known, policy: LiquidatorPolicy, previ
     address,
     read: askPrice(wave, oracle),
   }))
-  const references = pricesOf(policy).flatMap((name) => {
+  const names = new Set(pricesOf(policy).map(([, name]) => name))
+  const references = [...names].flatMap((name) => {
     const pinned = deployment.contracts.find((contract) => contract.name === name)
     return pinned === undefined ? [] : [{ name, read: askPrice(wave, pinned.address) }]
   })

@@ -6,11 +6,19 @@ import { percent, tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { BackOffs } from './races.ts'
 import type { ExitSeen, LiquidatorSeen } from './seen.ts'
 
 /** Name the sale of what a market's liquidations bring, as workflows and `explain` do. Pure. */
 export const exitSubject = ({ marketAddress }: Pick<ExitSeen, 'marketAddress'>): string =>
   `exit:${marketAddress}`
+
+/** What is under way, what is left alone for now, and what is left to spend. */
+type Standing = {
+  readonly busy: ReadonlySet<string>
+  readonly backOffs: Pick<BackOffs, 'subjects'>
+  readonly funds: Funds
+}
 
 /**
  * Propose to sell of a collateral as much as its venue takes within the policy's discount from the oracle's worth, slippage
@@ -21,8 +29,7 @@ export function sell(
   market: OpenMarket | Stop | undefined,
   seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
-  busy: ReadonlySet<string>,
-  funds: Funds,
+  { busy, backOffs, funds }: Standing,
 ): Proposal | PassedOver | null {
   const { pair, contract, venue, held, quotes } = exit
   if (held === 0n) return null
@@ -36,6 +43,11 @@ export function sell(
     )
   }
   if (busy.has(subject)) return stop('already_in_flight', 'A workflow of ours sells of it already.')
+  const backOff = backOffs.subjects.get(subject)
+  if (backOff !== undefined) {
+    const until = new Date(backOff.untilMs).toISOString()
+    return stop('sale_failed', `${backOff.losses} sales in a row failed; left alone until ${until}.`)
+  }
   if (market === undefined) return stop('market_not_seen', 'The service does not list its market.')
   if ('check' in market) return passOver(subject, market)
   // Nobody knows which part of it was seized: what debts are repaid with would be sold at the discount.
@@ -51,25 +63,22 @@ export function sell(
   if (usable.length === 0)
     return stop('exit_not_quoted', `${contract} has not said yet what it pays for ${pair}.`)
   const gas = ceilDiv(funds.sale.usdMicros * tokenUnit(market.loanDecimals), market.loanPriceUsdMicros)
-  const slippage = BigInt(policy.exitSlippageBps)
-  const sized = usable.map(({ assets, loanAssets }) => {
-    const worth = collateralValue(assets, market.price)
-    const floor = ceilDiv(worth * (BPS - BigInt(policy.exitDiscountBpsMax)), BPS)
-    const least = ((loanAssets ?? 0n) * (BPS - slippage)) / BPS
-    return { assets, quoted: loanAssets ?? 0n, worth, least, fits: least > 0n && least - gas >= floor }
+  const sizes = usable.map(({ assets, loanAssets }) => {
+    const [quoted, worth] = [loanAssets ?? 0n, collateralValue(assets, market.price)]
+    return { assets, quoted, worth, least: leastOf(quoted, worth, policy) }
   })
-  const best = sized.find(({ fits }) => fits)
+  const best = sizes.find(({ worth, least }) => least > 0n && least - gas >= floorOf(worth, policy))
   const sold = (assets: bigint) => tokens(assets, market.collateralDecimals, market.collateralSymbol)
   const paid = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
   if (best === undefined) {
-    const least = sized.at(-1)
+    const least = sizes.at(-1)
     const said =
       least === undefined
         ? ''
         : ` ${contract} pays ${paid(least.quoted)} for ${sold(least.assets)}, worth ${paid(least.worth)};`
     return stop(
       'exit_without_depth',
-      `${said} less ${percent(slippage)} of slippage and gas that is more than exitDiscountMax, ${percent(BigInt(policy.exitDiscountBpsMax))}, below.`.trim(),
+      `${said} less ${percent(BigInt(policy.exitSlippageBps))} of slippage and gas that is more than exitDiscountMax, ${percent(BigInt(policy.exitDiscountBpsMax))}, below.`.trim(),
     )
   }
   funds.nativeWei -= funds.sale.reserveWei
@@ -83,6 +92,20 @@ export function sell(
     `sell ${sold(best.assets)} of ${sold(held)} at ${contract} for at least ${paid(best.least)}`,
   )
 }
+
+/**
+ * What a sale insists on: the quote less slippage, and no more than the oracle's worth while that is within the discount of
+ * the quote. A venue that pays more than the oracle is about to be traded down to it, and what insists on more would revert.
+ */
+function leastOf(quoted: bigint, worth: bigint, policy: LiquidatorPolicy): bigint {
+  const wanted = (quoted * (BPS - BigInt(policy.exitSlippageBps))) / BPS
+  if (wanted <= worth) return wanted
+  const floor = floorOf(quoted, policy)
+  return worth > floor ? worth : floor
+}
+
+const floorOf = (most: bigint, { exitDiscountBpsMax }: LiquidatorPolicy): bigint =>
+  ceilDiv(most * (BPS - BigInt(exitDiscountBpsMax)), BPS)
 
 type Size = {
   readonly assets: bigint

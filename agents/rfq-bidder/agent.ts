@@ -29,5 +29,9 @@ export const rfqBidder: Agent<RfqBidderPolicy, RfqBidderSeen> = {
   policy: rfqBidderPolicy,
   see,
   decide,
-  secondPrices: ({ assets }) => Object.values(assets).map(({ referenceContract }) => referenceContract),
+  contracts: ({ assets }) =>
+    Object.entries(assets).map(([symbol, { referenceContract }]) => [
+      `assets.${symbol}.referenceContract`,
+      referenceContract,
+    ]),
 }

@@ -3,7 +3,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Assumptions, Revalidation } from '../service/contract/assumptions.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
-import type { WorkflowType } from '../service/contract/workflow-types.ts'
+import { agentRoleOf, isOwn, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { CODE_HASH } from './code-hash.ts'
 import { contentHash } from './content-hash.ts'
 import { judgeByFacts } from './facts.ts'
@@ -64,6 +64,7 @@ export function compileRuleset(
 ): Ruleset {
   checkDeployment(deployment)
   const own = new Map(sanityOf(role).checks(guard.sanity))
+  checkOwn(guard.allow, own, role)
   const relied = new Map([...own].map(([type, { relies }]) => [type, relies]))
   const types = new Set(guard.allow.map(({ workflowType }) => workflowType))
   const checks = new Map([...types].map((type) => [type, own.get(type) ?? PLAIN]))
@@ -102,6 +103,22 @@ export function amongOurs(
     list.map((each): Address => `0x${each.slice(2).toLowerCase()}`).toSorted()
   const [ours, sharing] = [listed(signers.ours), listed(signers.sharing)]
   return { ...ruleset, ours, sharing, hash: contentHash([ruleset.hash, ours, sharing]) }
+}
+
+/** Refuse calls of our own that nothing here judges: nobody prepares them, so no service has looked at them either. */
+function checkOwn(
+  allow: GuardPolicy['allow'],
+  judged: ReadonlyMap<WorkflowType, SanityCheck>,
+  role: Role,
+): void {
+  const index = allow.findIndex(({ workflowType: type }) => isOwn(type) && !judged.has(type))
+  const type = allow[index]?.workflowType
+  if (type === undefined) return
+  throw policyError(
+    `guard.allow[${index}].workflowType`,
+    `${type} is composed here and not prepared, and the ${role} has no judgement of it.`,
+    `leave the rule to the policy of the ${agentRoleOf(type)}.`,
+  )
 }
 
 function checkDeployment({ assets, markets, funds }: Deployment): void {

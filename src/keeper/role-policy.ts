@@ -123,7 +123,8 @@ export const compilePolicy = (
     const policy = checkPolicy(yaml, does.role, sectionsOf(does, deployment.assets))
     assertEnvironment(policy, environment)
     assertViews(does.views ?? [], policy.guard.views)
-    assertContracts(does.secondPrices?.(policy.strategy) ?? [], deployment)
+    assertContracts('strategy', does.contracts?.(policy.strategy) ?? [], deployment)
+    assertContracts('guard.sanity', sanityOf(does.role).contracts?.(policy.guard.sanity) ?? [], deployment)
     assertStrategy(yaml, does.role, deployment)
     const rules = compileRuleset(policy, deployment, service.assumptions.revalidations)
     const approval = compileApproval(policy.approval, deployment)
@@ -156,17 +157,22 @@ function assertStrategy({ value }: YamlFile, role: string, { assets }: Deploymen
   if (found !== undefined) throw policyError(found.path, `${found.problem}.`, `${found.fix}.`)
 }
 
-/** A second price that could never be read would close every market that needs it, and look like a moment's trouble. */
-function assertContracts(names: readonly string[], { contracts }: Pick<Deployment, 'contracts'>): void {
-  const absent = names.find((name) => !contracts.some((contract) => contract.name === name))
+/** What could never be read, or is never there to sell at, would look like a moment's trouble for good. */
+function assertContracts(
+  section: string,
+  names: readonly (readonly [place: string, name: string])[],
+  { contracts }: Pick<Deployment, 'contracts'>,
+): void {
+  const absent = names.find(([, name]) => !contracts.some((contract) => contract.name === name))
   if (absent === undefined) return
+  const path = `${section}.${absent[0]}`
   const known = contracts.map(({ name }) => name).join(', ')
   throw new RolekeeperError(
     'policy.contract_unknown',
-    `strategy.secondPrice names ${absent}, which deployment.contracts does not pin.`,
+    `${path} is ${absent[1]}, which deployment.contracts does not pin.`,
     {
-      fix: `pin it in the run configuration; pinned are: ${known || 'none'}.`,
-      facts: { path: 'strategy.secondPrice' },
+      fix: `pin it in the run configuration, or correct the name; pinned are: ${known || 'none'}.`,
+      facts: { path },
     },
   )
 }

@@ -6,7 +6,7 @@ import { assetAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import { readPins } from '../../sandbox/deploy/pins.ts'
 import { BTC, SENT, usd } from '../sandbox/indexer/scene.ts'
 import { createKeeperScene, type KeeperScene } from '../support/keeper-scene.ts'
-import { policyOf } from '../support/policies.ts'
+import { policyOf, policyOfOneOracle } from '../support/policies.ts'
 
 /** A borrower, and the price of one BTC below which it can be liquidated. */
 type Borrower = { readonly address: Address; readonly price: number }
@@ -142,14 +142,14 @@ async function openBorrowers({ scene }: KeeperScene, count: number): Promise<rea
 
 /** Write a role's policy, with deposits that a person orders, and limits that honest work does not meet. */
 function writePolicy(role: Carrier['role'], directory: string): string {
-  const policy = parse(stringify(policyOf(role)), { schema: 'failsafe' })
+  const policy = parse(stringify(role === 'liquidator' ? policyOfOneOracle() : policyOf(role)), {
+    schema: 'failsafe',
+  })
   const gasMax = '1,000 ETH'
   policy.limits.perHour = { movedMax: '1,000,000,000 USD', gasMax, revertsMax: '1000' }
   policy.limits.perDay = { ...policy.limits.perHour }
   policy.approval.aboveAssets.sUSD = '1,000,000 sUSD'
   if (role === 'liquidator') {
-    // Nobody feeds another oracle here.
-    policy.strategy.secondPrice = 'none'
     policy.strategy.repayPerHourMax = '1,000,000,000 USD'
     policy.strategy.collaterals.sBTC.inventoryMax = '25,000 sBTC'
     policy.guard.sanity.inventoryMax.sBTC = '25,000 sBTC'

@@ -201,6 +201,14 @@ describe('a ruleset', () => {
   })
 })
 
+it('has calls of our own only where the role has a judgement of them', () => {
+  const own = sections.guard.allow.filter(({ workflowType }) => workflowType === 'own.liquidator.sell')
+  const guard = { ...sections.guard, allow: [...own], effects: [], sanity: {} }
+  expect(() => compileRuleset({ ...sections, role: 'nav-reporter', guard }, deployment)).toThrow(
+    'guard.allow[0].workflowType: own.liquidator.sell is composed here and not prepared, and the nav-reporter has no judgement of it. Fix: leave the rule to the policy of the liquidator.',
+  )
+})
+
 it('is of all the code that verdicts rest on', () => {
   const hashed = new Set(HASHED.map((file) => relative(process.cwd(), file)))
   const { files } = readTree()

@@ -156,6 +156,8 @@ describe('the judgements of a role', () => {
         ['profitMin', 'guard.sanity.profitMin', '1 USD', '1 USD', '0.99 USD'],
         ['slippage', 'guard.sanity.minCollateral', '95 %', '5 %', '5.01 %'],
         ['inventoryMax', 'guard.sanity.inventoryMax.*', '5 sBTC', '5 sBTC', '5.1 sBTC'],
+        ['venue', 'guard.sanity.exits.*.venue', 'pool', 'pool', 'other'],
+        ['saleMax', 'guard.sanity.exits.*.saleMax', '2 sBTC', '2 sBTC', '2.1 sBTC'],
         ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '2.01 %'],
         ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '1.99 %'],
         ['repayMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
@@ -205,7 +207,7 @@ describe('the judgements of a role', () => {
         expect.objectContaining({
           path: `strategy.a.${of}`,
           isSanity: to.startsWith('guard.'),
-          fix: expect.stringMatching(/^write at (most|least) \S+ \S+, or change/),
+          fix: expect.stringMatching(/^write (at (most|least) \S+ \S+, or change|the same in both)/),
         }),
       ])
     }

@@ -12,7 +12,7 @@ import {
   startTestKeeper,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
-import { policyOf } from '../support/policies.ts'
+import { policyOfOneOracle } from '../support/policies.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE } from '../support/redis-fleet.ts'
 
@@ -38,11 +38,10 @@ const fileOf = (name: Name) => join(world.directory, `policy-${name}.yaml`)
 
 /** Save the policy of an instance, on its own machine. */
 function save(name: Name, movedMax: string): void {
-  const { environment: _sandbox, ...policy } = policyOf('liquidator')
+  const { environment: _sandbox, ...policy } = policyOfOneOracle()
   const limits = membersOf(policy.limits)
   const saved = {
     ...policy,
-    strategy: { ...policy.strategy, secondPrice: 'none' },
     limits: { ...limits, perHour: { ...membersOf(limits.perHour), movedMax } },
   }
   writeFileSync(fileOf(name), stringify(saved, { defaultStringType: 'QUOTE_DOUBLE' }))

@@ -135,6 +135,55 @@ describe('a policy that is checked before anything runs by it', () => {
     expect(found.map((each) => each.problem)).toContainEqual(expect.stringMatching(problem))
   })
 
+  // The pool is not pinned in the example, and btcReferenceOracle is.
+  const sold = (strategy: string, guard: string) =>
+    shipped
+      .replace('  exits: {}', `  exits: { cbBTC/USDC: { venue: ${strategy}, saleMax: "1 cbBTC" } }`)
+      .replace('    exits: {}', `    exits: { cbBTC/USDC: { ${guard}, saleMax: "1 cbBTC" } }`)
+  it.each([
+    [
+      'a venue',
+      sold('pool', 'venue: pool, referenceContract: btcReferenceOracle'),
+      'strategy.exits.cbBTC/USDC.venue is pool, which deployment.contracts does not pin. Fix: pin it in the run configuration, or correct the name; pinned are: btcReferenceOracle, ethReferenceOracle',
+    ],
+    [
+      'the second price of a sale',
+      sold('ethReferenceOracle', 'venue: ethReferenceOracle, referenceContract: second'),
+      'guard.sanity.exits.cbBTC/USDC.referenceContract is second, which',
+    ],
+    [
+      'another venue than the guard’s',
+      sold('ethReferenceOracle', 'venue: btcReferenceOracle, referenceContract: btcReferenceOracle'),
+      'strategy.exits.cbBTC/USDC.venue: it is ethReferenceOracle, and guard.sanity.exits.cbBTC/USDC.venue btcReferenceOracle: what the strategy asks for is refused there. Fix: write the same in both.',
+    ],
+    [
+      'a venue that the guard has not',
+      sold('ethReferenceOracle', 'venue: btcReferenceOracle, referenceContract: btcReferenceOracle').replace(
+        /^ {4}exits: .*/m,
+        '    exits: {}',
+      ),
+      'it is ethReferenceOracle, and guard.sanity.exits.venue has none for it',
+    ],
+    [
+      'a price of native coin',
+      shipped.replace('nativePrice: { contract: ethReferenceOracle', 'nativePrice: { contract: second'),
+      'strategy.gas.nativePrice.contract is second, which',
+    ],
+    [
+      'the guard’s price of native coin',
+      shipped.replace(/(minCollateral: .*\n {4}nativePrice: \{ contract: )ethReferenceOracle/, '$1second'),
+      'guard.sanity.nativePrice.contract is second, which',
+    ],
+    [
+      'a second price',
+      shipped.replace('{ contract: btcReferenceOracle', '{ contract: second'),
+      'strategy.secondPrice.cbBTC/USDC.contract is second, which',
+    ],
+  ])('is refused for %s that nothing pins, by name, as it is at a start', (_, text, error) => {
+    expect(text).not.toBe(shipped)
+    expect(() => checkFile(written(text), CONFIG)).toThrow(error)
+  })
+
   it.each([
     [
       'perHour: { movedMax: "2,000,000 USD"',

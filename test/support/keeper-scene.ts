@@ -17,7 +17,7 @@ import { createLog } from '../../src/ops/log.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer/scene.ts'
 import { poorDonor } from './donor.ts'
-import { policyOf } from './policies.ts'
+import { policyOfOneOracle } from './policies.ts'
 
 const KMS_CREDENTIALS = { accessKeyId: 'AKIDTEST', secretAccessKey: 'kms-secret-0123456789' }
 const SECRET_KEY = 'sk_test_0123456789abcdef'
@@ -106,7 +106,7 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     }
   }
   const policyFile = join(directory, 'liquidator.yaml')
-  writeFileSync(policyFile, policyOfOneOracle())
+  writeFileSync(policyFile, stringify(policyOfOneOracle(), { defaultStringType: 'QUOTE_DOUBLE' }))
   const liquidator = (changes: Readonly<Record<string, unknown>> = {}) => ({
     ...{ role: 'liquidator', mode: 'live', policy: policyFile },
     signer: { kms: { keyId: kms.keys[0]?.arn, address: signer } },
@@ -191,16 +191,6 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
       rmSync(directory, { recursive: true })
     },
   }
-}
-
-/** The shipped policy, but for the second price and what native coin is worth: nobody feeds other oracles here. */
-function policyOfOneOracle(): string {
-  const policy = policyOf('liquidator')
-  const nativePrice = '3,000 USD'
-  policy.strategy.secondPrice = 'none'
-  policy.strategy.gas = Object.assign({}, policy.strategy.gas, { nativePrice })
-  policy.guard.sanity = Object.assign({}, policy.guard.sanity, { nativePrice })
-  return stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' })
 }
 
 async function pinsOf({ client, at, deployment }: Scene) {

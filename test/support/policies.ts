@@ -21,3 +21,17 @@ const read = (file: string) =>
 
 /** A role's policy for the sandbox as YAML gives it, with what it includes: every scalar is text. */
 export const policyOf = (role: string) => read(policyFileOf(role))
+
+/** The liquidator's for the sandbox, where nobody feeds another oracle than the markets': without second prices and sales. */
+export function policyOfOneOracle(): ReturnType<typeof read> {
+  const { strategy, guard, ...policy } = policyOf('liquidator')
+  const nativePrice = '3,000 USD'
+  return {
+    ...policy,
+    strategy: {
+      ...strategy,
+      ...{ secondPrice: 'none', exits: {}, gas: Object.assign({}, strategy.gas, { nativePrice }) },
+    },
+    guard: { ...guard, sanity: Object.assign({}, guard.sanity, { nativePrice, exits: {} }) },
+  }
+}

@@ -37,8 +37,7 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
     ...['positionMax', 'borrowerMax', 'marketMax', 'pauseMax', 'bidMax', 'bindsAfterCloseMax'],
     ...['lanes.*.priceMax', 'lanes.*.concentrationMax', 'oracles.*.valueMax', 'oracles.*.moveMax'],
     ...['oracles.*.chain.apartMax', 'book.leadMax', 'escrowMax.*', 'assets.*.escrowMax.*'],
-    'assets.*.inventoryMax',
-    'inventoryMax.*',
+    ...['assets.*.inventoryMax', 'inventoryMax.*', 'exits.*.saleMax', 'exitDiscountMax'],
   ].map((name) => [`guard.sanity.${name}`, 'less'] as const),
   // Of the allocator it says too from when on a market may be left.
   ...['liquidator', 'asset-manager', 'rfq-bidder'].map(
@@ -52,7 +51,8 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
     ...['openBidsMax', 'collaterals.*.inventoryMax', 'assets.*.inventoryMax', 'assets.*.openBidsMax'],
     ...['bidding.positionMax', 'bidding.borrowerMax', 'bidding.marketMax', 'bidding.priceAgeMax'],
     ...['bidding.priceDivergenceMax', 'bidding.lanes.*.concentrationMax', 'secondPrice.*.divergenceMax'],
-    ...['secondPrice.*.ageMax', 'rfq.raisesMax', 'unverifiedMarketsMax'],
+    ...['secondPrice.*.ageMax', 'rfq.raisesMax', 'unverifiedMarketsMax', 'exits.*.saleMax'],
+    'exitDiscountMax',
   ].map((name) => [`strategy.${name}`, 'less'] as const),
   ...['profitMin', 'gainMin', 'yields.gainMin', 'bidding.idleMin'].map(
     (name) => [`strategy.${name}`, 'more'] as const,

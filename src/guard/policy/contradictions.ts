@@ -47,6 +47,7 @@ export function contradictionsIn(
       const limit = limits.find(({ path }) =>
         isWithin(path.slice(section.length, name === '*' ? undefined : -1), mine.path),
       )
+      if (is === 'same') return limit?.text === mine.text ? [] : [sayOther(mine, to, limit)]
       return limit === undefined || fits(mine.text, is, limit.text, assets) ? [] : [say(mine, is, limit)]
     })
   })
@@ -61,14 +62,11 @@ function leavesOf(value: unknown, path: readonly string[]): readonly Found[] {
 const isWithin = ([first, ...rest]: readonly string[], path: readonly string[]): boolean =>
   first === undefined || (path.includes(first) && isWithin(rest, path.slice(path.indexOf(first) + 1)))
 
+type Amount = Exclude<StrategyBound['is'], 'same'>
+
 const WHOLE_BPS = 10_000n
 
-function fits(
-  mine: string,
-  is: StrategyBound['is'],
-  limit: string,
-  assets: readonly Denomination[],
-): boolean {
+function fits(mine: string, is: Amount, limit: string, assets: readonly Denomination[]): boolean {
   const units: readonly Units[] = [USD, PERCENT, DURATION, NATIVE, GAS, unitsOf(assets)]
   return units.every((each) => {
     const [one, other] = [parseAmount(mine, each), parseAmount(limit, each)]
@@ -78,7 +76,17 @@ function fits(
   })
 }
 
-function say(mine: Found, is: StrategyBound['is'], limit: Found): Contradiction {
+function sayOther(mine: Found, to: string, limit: Found | undefined): Contradiction {
+  const there = limit === undefined ? `${to} has none for it` : `${limit.path.join('.')} ${limit.text}`
+  return {
+    path: mine.path.join('.'),
+    problem: `it is ${mine.text}, and ${there}: what the strategy asks for is refused there`,
+    fix: 'write the same in both',
+    isSanity: to.startsWith('guard.'),
+  }
+}
+
+function say(mine: Found, is: Amount, limit: Found): Contradiction {
   const [path, to] = [mine.path.join('.'), limit.path.join('.')]
   const wanted = {
     atMost: `at most ${limit.text}`,

@@ -21,6 +21,7 @@ import {
 import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { PRICE_VIEWS } from './price.ts'
+import { referencesOf } from './second-price.ts'
 
 const limitsSchema = settings({
   ...bidLimits,
@@ -150,6 +151,7 @@ const PROFILES: readonly string[] = ['open', 'trusted_recipients', 'frozen']
 /** The asset manager's judgements. Launches have no state of their own before: rules and simulation judge them. */
 export const assetManagerSanity: RoleSanity<Limits> = {
   limits: () => limitsSchema,
+  contracts: ({ assets }) => referencesOf('assets', assets),
   strategy: [
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'concentrationMax', is: 'atMost', to: 'guard.sanity.concentrationMax' },

@@ -61,11 +61,11 @@ export type SanityCheck = {
 
 /**
  * A setting of the strategy that a limit bounds, both by their names in the file: one that is past it asks for what is
- * always refused. `leaves`: what it takes of the whole leaves at least that.
+ * always refused. `leaves`: what it takes of the whole leaves at least that; `same`: it has to be said there, and no otherwise.
  */
 export type StrategyBound = {
   readonly of: string
-  readonly is: 'atMost' | 'atLeast' | 'leaves'
+  readonly is: 'atMost' | 'atLeast' | 'leaves' | 'same'
   /** From the top of the policy: `guard.sanity.priceAgeMax`; `guard.sanity.inventoryMax.*` has one of each token. */
   readonly to: string
 }
@@ -76,6 +76,8 @@ export type RoleSanity<Limits = unknown> = {
   limits(assets: readonly Denomination[]): z.ZodType<Limits>
   /** The judgements under these limits, by workflow type. Pure. */
   checks(limits: Limits): readonly (readonly [WorkflowType, SanityCheck])[]
+  /** The contracts that these limits name, as the deployment has to pin them, by their places under `guard.sanity`. */
+  contracts?(limits: Limits): readonly (readonly [place: string, name: string])[]
   /** How the strategy and these limits, or those of what is moved, go together. */
   readonly strategy?: readonly StrategyBound[]
 }

@@ -11,7 +11,7 @@ import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, type Judgement, marketOf, type RoleSanity, unread } from './judgement.ts'
 import { askInventory, inventoryLimits } from './liquidator-inventory.ts'
-import { saleCheck, saleLimits } from './liquidator-sale.ts'
+import { saleCheck, saleLimits, venuesOf } from './liquidator-sale.ts'
 import { judgeSettlement } from './liquidator-settlement.ts'
 import {
   bonusView,
@@ -25,6 +25,7 @@ import {
 } from './liquidator-views.ts'
 import { askNativePrice } from './native-price.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from './price.ts'
+import { referencesOf } from './second-price.ts'
 import { BPS, unitOf, WAD } from './units.ts'
 
 const liquidationLimits = (pinned: readonly Denomination[]) =>
@@ -38,7 +39,7 @@ const liquidationLimits = (pinned: readonly Denomination[]) =>
     gasShareBps: bps(1, 10_000).prefault('90 %').transform(BigInt),
     /** Least bonus left after gas at the fee offered, if no more comes in than the call insists on. */
     profitUsdMicrosMin: usdMicros(),
-    ...saleLimits,
+    ...saleLimits(pinned),
   })
 type LiquidationLimits = z.output<ReturnType<typeof liquidationLimits>>
 
@@ -222,11 +223,18 @@ function checkProfit(
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
   limits: liquidationLimits,
+  contracts: ({ exits, nativePriceUsdMicros: native }) => [
+    ...venuesOf(exits),
+    ...referencesOf('exits', exits),
+    ...(typeof native === 'bigint' ? [] : [['nativePrice.contract', native.contract] as const]),
+  ],
   strategy: [
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'profitMin', is: 'atLeast', to: 'guard.sanity.profitMin' },
     { of: 'slippage', is: 'leaves', to: 'guard.sanity.minCollateral' },
     { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax.*' },
+    { of: 'venue', is: 'same', to: 'guard.sanity.exits.venue' },
+    { of: 'saleMax', is: 'atMost', to: 'guard.sanity.exits.saleMax' },
     { of: 'exitDiscountMax', is: 'atMost', to: 'guard.sanity.exitDiscountMax' },
     { of: 'exitDiscountMax', is: 'atLeast', to: 'guard.sanity.exitDiscountMax' },
     { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },

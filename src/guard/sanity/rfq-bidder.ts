@@ -27,6 +27,7 @@ import {
   refundableView,
   rfqView,
 } from './rfq-bidder-views.ts'
+import { referencesOf } from './second-price.ts'
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(
@@ -229,6 +230,10 @@ const EXPIRY: SanityCheck['revalidations'] = ['intent_not_expired']
 /** The RFQ bidder's judgements, from its desk, its auction and the oracles alone. */
 export const rfqBidderSanity: RoleSanity<BidLimits> = {
   limits: bidLimits,
+  contracts: ({ assets, venues }) => [
+    ...referencesOf('assets', assets),
+    ...venues.map((name, index) => [`venues.${index}`, name] as const),
+  ],
   strategy: [
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax' },

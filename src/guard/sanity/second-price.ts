@@ -19,6 +19,13 @@ type Limits = {
   readonly priceDivergenceBpsMax: bigint
 }
 
+/** Name the second sources that limits of assets, or of pairs, name. Pure. */
+export const referencesOf = (place: string, of: Limits['assets']): readonly (readonly [string, string])[] =>
+  Object.entries(of).map(([name, { referenceContract }]) => [
+    `${place}.${name}.referenceContract`,
+    referenceContract,
+  ])
+
 /**
  * Ask the second source of every asset that the policy lists, and refuse a price of a market's oracle that it does not
  * bear out: service, oracle and fund may read one and the same wrong price. An asset without a second source is never

@@ -130,11 +130,11 @@ function checkAmounts(symbol: string, entry: unknown, assets: readonly Denominat
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
 
-/** A mapping by token: amounts in an entry are of its token. Pure. */
+/** A mapping by token, or by a pair that begins with it: amounts in an entry are of that token. Pure. */
 export const byToken = <S extends z.ZodType>(assets: readonly Denomination[], entries: S) =>
   z.preprocess((raw, context) => {
     for (const [symbol, entry] of isMapping(raw) ? Object.entries(raw) : []) {
-      for (const { path, message } of checkAmounts(symbol, entry, assets)) {
+      for (const { path, message } of checkAmounts(symbol.split('/')[0] ?? '', entry, assets)) {
         context.addIssue({ code: 'custom', path: [symbol, ...path], message })
       }
     }
@@ -218,6 +218,11 @@ export const contractName = z.string().regex(NAME, 'expected a name of deploymen
 export const pinnedSymbol = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,20}$/, 'expected a symbol of deployment.assets')
+
+/** Two tokens by their symbols, collateral first: `sBTC/sUSD`. */
+export const pair = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,20}\/[A-Za-z0-9._-]{1,20}$/, 'expected "collateral/loan" symbols')
 
 /** A mapping of one entry at least; `done` names what could never be done without. Pure. */
 export const nonEmpty = <T extends z.ZodType>(key: z.ZodType<string, string>, schema: T, done: string) =>

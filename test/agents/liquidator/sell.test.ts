@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Observation } from '../../../agents/agent.ts'
+import type { Ended, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
 import { askExits } from '../../../agents/liquidator/see-exits.ts'
 import type { ExitSeen, LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
@@ -61,6 +61,45 @@ describe('what was seized', () => {
     expect(soldIn({}, policy({ exitDiscountBpsMax: 500 })).input.assets).toBe(String(HELD))
   })
 
+  it('is insisted on for the oracle’s worth where the venue pays more, and never for less than the discount of its quote', () => {
+    const worth = HELD * 500n
+    const leastAt = (loanAssets: bigint) =>
+      BigInt(
+        String(soldIn({ exits: [exit({ quotes: [{ assets: HELD, loanAssets }] })] }).input.minLoanAssets),
+      )
+    expect(leastAt(worth)).toBe((worth * 99n) / 100n)
+    expect(leastAt((worth * 1_015n) / 1_000n)).toBe(worth)
+    expect(leastAt((worth * 11n) / 10n)).toBe((worth * 1_078n) / 1_000n)
+  })
+
+  it('is left alone after a sale that failed, for twice as long after each further one, until one succeeds', () => {
+    const { input, exposure } = soldIn({})
+    const endedAtMs = seen().nowMs - 1_000
+    const ended = (state: Ended['state'], ageMs: number): Ended => ({
+      ...{
+        workflowId: 'w',
+        workflowType: 'own.liquidator.sell',
+        kind: 'sell',
+        subject: SUBJECT,
+        occurrence: '1',
+      },
+      ...{ input, exposure, state, check: null },
+      ...{ begunAtMs: endedAtMs - ageMs - 1, endedAtMs: endedAtMs - ageMs },
+    })
+    const backOff = policy().lostRace.subjectBackOffS * 1_000
+    const until = (...recent: readonly Ended[]) => decided({ recent }).lookAgainAtMs
+    for (const state of ['reverted', 'refused', 'expired', 'superseded', 'partial', 'quarantined'] as const) {
+      expect(why({ recent: [ended(state, 0)] })).toEqual([[SUBJECT, 'sale_failed']])
+      expect(until(ended(state, 0))).toBe(endedAtMs + backOff)
+    }
+    expect(until(ended('reverted', 0), ended('refused', 10))).toBe(endedAtMs + 2 * backOff)
+    expect(until(ended('reverted', 0), ended('succeeded', 10), ended('reverted', 20))).toBe(
+      endedAtMs + backOff,
+    )
+    expect(soldIn({ recent: [ended('succeeded', 0), ended('reverted', 10)] }).kind).toBe('sell')
+    expect(soldIn({ recent: [ended('reverted', backOff)] }).kind).toBe('sell')
+  })
+
   it('waits where its gas would take the rest of the discount', () => {
     const dear = { ...seen().chain, baseFeePerGasWei: 10_000_000_000_000n }
     const nativeBalanceWei = 10n ** 24n
@@ -116,14 +155,17 @@ describe('what a venue is asked', () => {
     ],
     contracts: [{ name: 'btcExit', address: VENUE }],
   }
-  const exits = { 'sBTC/sUSD': 'btcExit', 'sETH/sUSD': 'ethExit' }
+  const exits = {
+    'sBTC/sUSD': { venue: 'btcExit', saleAssetsMax: 4n },
+    'sETH/sUSD': { venue: 'ethExit', saleAssetsMax: 1n },
+  }
   const asked = (previous: readonly ExitSeen[]) => {
     const wave = createWave()
     const read = askExits(wave, { deployment }, { exits }, previous)
     return { wave, read }
   }
 
-  it('is nothing while nothing is held, and then what was held a look ago and its halves', () => {
+  it('is nothing while nothing is held, and then what was held a look ago, as far as it is sold at a time, and its halves', () => {
     const { wave, read } = asked([])
     expect(wave.questions).toEqual([])
     const first = read([], { [BTC]: 5n })
@@ -141,7 +183,7 @@ describe('what a venue is asked', () => {
       exit({
         held: 4n,
         quotes: [
-          { assets: 5n, loanAssets: 50n },
+          { assets: 4n, loanAssets: 50n },
           { assets: 2n, loanAssets: null },
           { assets: 1n, loanAssets: 10n },
         ],

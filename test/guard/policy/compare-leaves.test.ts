@@ -59,6 +59,16 @@ function sampleOf(given: Shape): unknown {
     : { [`x${fresh}`]: sampleOf(membersOf(shape.additionalProperties)) }
 }
 
+/** A sample that goes with what a list has: of a type that it has already, none would load. */
+function another(list: readonly unknown[], items: Shape): unknown {
+  const typeOf = (each: unknown) => String(membersOf(each).workflowType)
+  const types = new Set(list.map(typeOf))
+  for (;;) {
+    const sample = sampleOf(items)
+    if (typeOf(sample) === 'undefined' || !types.has(typeOf(sample))) return sample
+  }
+}
+
 /** Every way to change one thing of what a policy says, or to say one thing more that its schema takes. */
 function editsOf(said: unknown, given: Shape, path: readonly string[]): readonly Edit[] {
   const shapes = choicesOf(given)
@@ -72,7 +82,7 @@ function editsOf(said: unknown, given: Shape, path: readonly string[]): readonly
     const items =
       shapes.map(({ items: each }) => membersOf(each)).find((each) => Object.keys(each).length > 0) ?? {}
     return [
-      edit(path, () => [...said, sampleOf(items)]),
+      edit(path, () => [...said, another(said, items)]),
       ...said.map((_, index) => edit(path, () => said.toSpliced(index, 1))),
       ...said.flatMap((each, index) => editsOf(each, items, [...path, String(index)])),
     ]

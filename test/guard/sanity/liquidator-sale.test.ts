@@ -26,6 +26,7 @@ const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
 const PRICE_WAD = 60_000n * WAD
 const VENUE: Address = `0x${'e1'.repeat(20)}`
+const REFERENCE: Address = `0x${'e5'.repeat(20)}`
 /** 1 sBTC, worth 60,000 sUSD by the oracle; the venue quotes 59,700, and 59,400 are insisted on. */
 const SOLD = 10n ** 8n
 const QUOTED = 59_700_000_000n
@@ -44,12 +45,14 @@ const deployment: Deployment = {
   ...fixture,
   contracts: [
     { name: 'btcExit', address: VENUE, codeHash: `0x${'e2'.repeat(32)}` },
+    { name: 'btcReference', address: REFERENCE, codeHash: `0x${'e4'.repeat(32)}` },
     { name: 'other', address: STRANGER, codeHash: `0x${'e3'.repeat(32)}` },
   ],
 }
+const EXIT = { venue: 'btcExit', referenceContract: 'btcReference', saleMax: '1 sBTC' }
 const rulesWith = (limits: Readonly<Record<string, unknown>>) => ({
   ...compileRuleset(sections, deployment),
-  sanity: judgedWith({ exits: { 'sBTC/sUSD': 'btcExit' }, ...limits }),
+  sanity: judgedWith({ exits: { 'sBTC/sUSD': EXIT }, ...limits }),
 })
 const ruleset = rulesWith({})
 
@@ -80,6 +83,10 @@ function composed(proposal = sale(), rules = ruleset): FrozenAnswer {
 type Says = {
   readonly quote?: bigint | null
   readonly priceWad?: bigint
+  /** What the second source says; null where it does not answer. */
+  readonly secondWad?: bigint | null
+  /** What the venue could still take after the bundle. */
+  readonly left?: bigint
   readonly held?: bigint
   readonly comes?: bigint
   readonly reverts?: true
@@ -94,7 +101,9 @@ const nameOf = (data: Hex) => VIEWS.find((item) => toFunctionSelector(item) === 
 const word = (value: bigint): Hex => encodeAbiParameters([{ type: 'uint256' }], [value])
 
 /** A plain object in the place of our nodes: the venue quotes one thing, and pays another. */
-function nodesThat({ quote = QUOTED, priceWad = PRICE_WAD, held = SOLD, comes = QUOTED, reverts }: Says) {
+function nodesThat(says: Says) {
+  const { quote = QUOTED, priceWad = PRICE_WAD, held = SOLD, comes = QUOTED, reverts, left = 0n } = says
+  const { secondWad = priceWad } = says
   const answer =
     (isAfter: boolean) =>
     (call: Call): Hex | null => {
@@ -102,15 +111,16 @@ function nodesThat({ quote = QUOTED, priceWad = PRICE_WAD, held = SOLD, comes = 
         case 'quote':
           return quote === null ? null : word(quote)
         case 'read':
+          if (call.to === REFERENCE && secondWad === null) return null
           return encodeAbiParameters(
             [{ type: 'uint256' }, { type: 'uint64' }, { type: 'uint64' }, { type: 'uint8' }],
-            [priceWad, BigInt(NOW_S), BigInt(NOW_S), 1],
+            [call.to === REFERENCE ? (secondWad ?? 0n) : priceWad, BigInt(NOW_S), BigInt(NOW_S), 1],
           )
         case 'balanceOf':
           if (call.to === COLLATERAL) return word(isAfter && held >= SOLD ? held - SOLD : held)
           return word(isAfter ? comes : 0n)
         default:
-          return word(0n)
+          return word(isAfter ? left : 0n)
       }
     }
   const pins = [...deployment.assets, ...deployment.markets, ...deployment.contracts]
@@ -223,6 +233,9 @@ describe('a sale on a scripted chain', () => {
     ['a venue that does not answer', { quote: null }, 'read_failed'],
     ['more than we hold', { held: SOLD - 1n }, 'insufficient_balance'],
     ['a price that moved', { priceWad: (PRICE_WAD * 98n) / 100n }, 'price_moved'],
+    ['a price that nothing bears out', { secondWad: (PRICE_WAD * 102n) / 100n }, 'prices_apart'],
+    ['a second source that does not answer', { secondWad: null }, 'read_failed'],
+    ['a venue that takes half of what it is sent', { left: SOLD / 2n }, 'allowance_left'],
   ] as const)('refuses %s', async (_what, says, check) => {
     expect(await cleared(says)).toBe(check)
   })
@@ -237,6 +250,17 @@ describe('a sale on a scripted chain', () => {
     const rules = { ...compiled, sanity: ruleset.sanity }
     expect(await cleared({ comes: LEAST - 1n }, sale(), rules)).toBe('quote_not_kept')
     expect(await cleared({ comes: LEAST }, sale(), rules)).toBe('cleared')
+  })
+
+  it('sells at most what the policy sends there at a time, and nothing where the second source is the oracle', async () => {
+    const exit = (changes: Partial<typeof EXIT>) =>
+      cleared({}, sale(), rulesWith({ exits: { 'sBTC/sUSD': { ...EXIT, ...changes } } }))
+    expect(await exit({ saleMax: '1 sBTC' })).toBe('cleared')
+    expect(await exit({ saleMax: '0.99999999 sBTC' })).toBe('sale_above_limit')
+    expect(await exit({ referenceContract: 'nowhere' })).toBe('no_second_price')
+    expect(() => rulesWith({ exits: { 'sBTC/sUSD': { ...EXIT, saleMax: '1 sUSD' } } })).toThrow(
+      'expected an amount of sBTC, not of sUSD',
+    )
   })
 
   it('goes nowhere but where the policy names for the pair', async () => {
