@@ -26,7 +26,14 @@ export function decide(seen: Observation<LiquidatorSeen>, policy: LiquidatorPoli
   const candidates: Candidate[] = []
   const passedOver: PassedOver[] = []
   for (const facility of seen.facilities) {
-    const judged = judge(facility, markets.get(facility.marketAddress), policy, busy, backOffs)
+    const judged = judge(
+      facility,
+      markets.get(facility.marketAddress),
+      policy,
+      busy,
+      backOffs,
+      seen.experience,
+    )
     if ('check' in judged) passedOver.push(judged)
     else candidates.push(judged)
   }

@@ -1,7 +1,8 @@
-import type { PassedOver } from '../agent.ts'
+import type { Moment, PassedOver } from '../agent.ts'
 import { healthFactorWad, WAD } from '../protocol/health.ts'
 import { unpaidDebt } from '../protocol/liquidation.ts'
 import { dollars, tokens } from '../protocol/text.ts'
+import { type Learned, withExperience } from './experience.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -16,8 +17,9 @@ export type Candidate = {
   readonly facility: FacilitySeen
   readonly market: OpenMarket
   readonly figures: Known<ReturnType<typeof figuresOf>>
-  /** What the policy says of its collateral. */
+  /** What the policy says of its collateral, and what experience adds to its haircut. */
   readonly collateral: LiquidatorPolicy['collaterals'][string]
+  readonly learned: Learned
   readonly healthFactorWad: bigint
   /** Debt that no collateral will pay for in any liquidation, base units. */
   readonly unpaidAssets: bigint
@@ -37,6 +39,7 @@ export const positionKey = (marketAddress: string, borrower: string): string =>
  * @param market its market as judged, undefined when the service lists none.
  * @param busy subjects and positions that a workflow of ours is about, so that nothing is proposed twice.
  * @param backOffs what is left alone for now after lost races.
+ * @param experience what came of what was seized and sold before.
  */
 export function judge(
   facility: FacilitySeen,
@@ -44,6 +47,7 @@ export function judge(
   policy: LiquidatorPolicy,
   busy: ReadonlySet<string>,
   backOffs: BackOffs,
+  experience: Moment['experience'],
 ): Candidate | PassedOver {
   const subject = facilitySubject(facility)
   const stop = (found: Stop): PassedOver => ({ subject, reason: {}, ...found })
@@ -91,7 +95,10 @@ export function judge(
   const unpaidAssets = unpaidDebt(positionDebtAssets, collateralAssets, market)
   const unpaid = badDebtStop(unpaidAssets, market, policy)
   if (unpaid !== null) return stop({ ...unpaid, reason: { ...reason, unpaidAssets: String(unpaidAssets) } })
-  return { subject, facility, market, figures, collateral, healthFactorWad: factorWad, unpaidAssets }
+  return {
+    ...{ subject, facility, market, figures, healthFactorWad: factorWad, unpaidAssets },
+    ...withExperience(collateral, market, facility.marketAddress, experience, policy),
+  }
 }
 
 function lostRace({ untilMs, losses }: BackOff): Stop {

@@ -3,6 +3,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BPS, ceilDiv, collateralWorth, tokenUnit, WAD } from '../protocol/health.ts'
 import { badDebtAfter } from '../protocol/liquidation.ts'
 import { decimal, dollars, tokens } from '../protocol/text.ts'
+import { reasonOf, saidOfSeizure } from './experience.ts'
 import type { GasCost } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -49,6 +50,7 @@ export function proposeLiquidation(
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
     gainUsdMicros,
     worthUsdMicros: size.profitUsdMicros + gas.usdMicros,
+    said: saidOfSeizure(market, facility.marketAddress, size),
     offer: tip.offer,
     urgent: true,
     summary: summaryOf(candidate, size, { gas, tip }, gainUsdMicros),
@@ -75,9 +77,8 @@ export function proposeLiquidation(
       bonusAssets: String(size.seizeValueAssets - size.repayAssets),
       haircutAssets: String(size.haircutAssets),
       haircutBps: Number(haircutBps(size)),
-      gas: String(gas.gas),
-      gasWei: String(gas.wei),
-      gasUsdMicros: String(gas.usdMicros),
+      ...reasonOf(candidate.learned),
+      ...{ gas: String(gas.gas), gasWei: String(gas.wei), gasUsdMicros: String(gas.usdMicros) },
       nativeUsdMicros: String(gas.nativeUsdMicros),
       gasAssets: String(size.gasAssets),
       ...{ tipWei: String(tip.offer.tipWei), tipShareBps: tip.offer.shareBps },

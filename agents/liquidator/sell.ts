@@ -3,6 +3,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Observation, type PassedOver, passOver } from '../agent.ts'
 import { BPS, ceilDiv, collateralValue, tokenUnit } from '../protocol/health.ts'
 import { percent, tokens } from '../protocol/text.ts'
+import { saidOfSale } from './experience.ts'
 import type { Funds } from './funds.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -120,12 +121,13 @@ function proposalOf(
   { assets, quoted, worth, least }: Size,
   market: OpenMarket,
   { balances }: Observation<LiquidatorSeen>,
-  { exitDiscountBpsMax }: LiquidatorPolicy,
+  policy: LiquidatorPolicy,
   summary: string,
 ): Proposal {
   const { loanAsset, collateralAsset, loanDecimals, loanPriceUsdMicros, price } = market
   const usdOf = (loan: bigint) => ceilDiv(loan * loanPriceUsdMicros, tokenUnit(loanDecimals))
-  const discount = BigInt(exitDiscountBpsMax)
+  const discount = BigInt(policy.exitDiscountBpsMax)
+  const said = saidOfSale(market, { assets, quoted }, policy)
   return {
     workflowType: 'own.liquidator.sell',
     kind: 'sell',
@@ -146,6 +148,7 @@ function proposalOf(
     },
     // Its gas counts towards the discount as well.
     worthUsdMicros: usdOf((worth * discount) / BPS),
+    ...(said === undefined ? {} : { said }),
     summary,
     reason: {
       priceWad: String(price.priceWad),

@@ -58,6 +58,12 @@ describe('what was seized', () => {
     })
     // It counts as what it may lose, at 2 % below what it is worth.
     expect(sale.exposure.usdMicros).toBe((least * 200n + 9_799n) / 9_800n)
+    // $100,000 of it: said to lose 0.3 %, and 0.1 % by its size.
+    expect(sale.said).toEqual({
+      of: ['sale', 'sale:sBTC/sUSD'],
+      ...{ markUsdMicros: 100_000_000_000n, worthUsdMicros: 99_600_000_000n },
+      brings: { token: LOAN, assets: pays(200_000_000n) },
+    })
     expect(soldIn({}, policy({ exitDiscountBpsMax: 500 })).input.assets).toBe(String(HELD))
   })
 
