@@ -31,12 +31,12 @@ const YEAR_S = 31_536_000
  */
 export const allocatorJudge: Judge = {
   role: 'allocator',
-  baseline: 'equal weights daily; netReturnBesideUtilization: equal utilisation daily',
+  baseline: 'equal weights daily',
   scenarios: ['calm', 'volatile', 'crash-with-congestion', 'rate-spike', 'redemption-run', 'indexer-stall'],
   bounds: {
     optimumGapBps: { max: 10 },
     netReturnBpsAYear: { aboveBaseline: true },
-    netReturnBesideUtilizationBpsAYear: { aboveBaseline: true },
+    netReturnBesideUtilizationBpsAYear: { aboveBaseline: true, beside: 'equal utilisation daily' },
     lateRedemptionSteps: {},
   },
   play: (scenario, seed) => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Judge } from './judgement.ts'
 import { judges } from './judges.ts'
-import { mutants } from './mutants.ts'
+import { foundOut, mutants } from './mutants.ts'
 import { judgeScenario } from './tally.ts'
+import { tableOf } from './worlds-table.ts'
 
 /** A few seeds of each; `npm run judgement` plays a hundred. */
 const SEEDS = [1, 2, 3]
@@ -17,9 +18,9 @@ describe.each(judges.map((judge) => [judge.role, judge] as const))('the %s', (_r
 })
 
 it.each(mutants.map((mutant) => [mutant.judge.role, mutant.name, mutant] as const))(
-  'the %s fails with: %s',
-  (_role, _name, { judge, scenario }) => {
-    expect(judgeScenario(judge, scenario, SEEDS).flatMap(({ failures }) => failures)).not.toEqual([])
+  'the %s is found out with: %s',
+  (_role, _name, mutant) => {
+    expect(foundOut(mutant)).not.toEqual([])
   },
 )
 
@@ -35,9 +36,10 @@ describe('the frame', () => {
     const bounds = { gain: { min: 2, aboveBaseline: true } } as const
     expect(judgeScenario(judge(1, bounds), 'calm', SEEDS)).toEqual([
       {
-        ...{ role: 'r', scenario: 'calm', figure: 'gain' },
+        ...{ role: 'r', scenario: 'calm', figure: 'gain', beside: 'b', bound: bounds.gain },
         ours: { median: 2, worst: 1 },
         baseline: { median: 3, worst: 3 },
+        paired: { better: 0, worse: 2, medianLead: -1 },
         failures: ['1 of 3 below 2', 'the sum is not above the baseline', 'the median is below the baseline'],
       },
     ])
@@ -49,5 +51,17 @@ describe('the frame', () => {
     expect(() => judgeScenario(judge(1, { other: { max: 2 } }), 'calm', SEEDS)).toThrow(
       'gives no figure other',
     )
+  })
+  it('puts a world in a line for each baseline, and does not hold where ours is below one', () => {
+    const bounds = { gain: { notBelowBaseline: true, beside: 'greedy' } } as const
+    const tableAt = (ours: number) => tableOf(judgeScenario(judge(ours, bounds), 'calm', SEEDS))
+    expect(tableAt(2).lines[1]).toMatch(/^r calm .* gain 4 +greedy: 3 +above +2 better, 1 worse +holds$/)
+    expect(tableAt(2).ok).toBe(true)
+    expect(tableAt(1).lines[1]).toMatch(/gain 2 +greedy: 3 +BELOW +0 better, 2 worse +FAILS$/)
+    // Above in most, not only nowhere below.
+    expect(tableAt(1.5)).toMatchObject({
+      ok: false,
+      lines: expect.arrayContaining([expect.stringContaining('equal')]),
+    })
   })
 })

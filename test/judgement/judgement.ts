@@ -34,8 +34,8 @@ export type Score = { readonly ours: number; readonly baseline: number | null }
 
 /**
  * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`,
- * their median within `medianMin` and `medianMax`, and for `aboveBaseline` ours
- * at least the baseline's in the median and in sum.
+ * their median within `medianMin` and `medianMax`, and for `notBelowBaseline` the median of
+ * ours less the baseline's in the same seed at least 0; for `aboveBaseline` ours above it in sum too. `beside` names the baseline where it is not the judge's.
  */
 export type Bound = {
   readonly min?: number
@@ -43,6 +43,8 @@ export type Bound = {
   readonly medianMin?: number
   readonly medianMax?: number
   readonly aboveBaseline?: true
+  readonly notBelowBaseline?: true
+  readonly beside?: string
 }
 
 /** How a role is judged: offline, pure, the same for the same scenario and seed. */
@@ -66,6 +68,7 @@ export type Mutant = {
   readonly name: string
   /** The judge of its role, with the mutated `decide` in it. */
   readonly judge: Judge
-  /** Where it is found out. */
+  /** Where it is found out, and by which figure. */
   readonly scenario: ScenarioName
+  readonly figure: string
 }

@@ -1,7 +1,7 @@
 import { allocatorJudge } from './allocator.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
-import { liquidatorJudge } from './liquidator.ts'
+import { liquidatorWeatherJudge } from './liquidator.ts'
 import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'
 import {
@@ -17,7 +17,7 @@ import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
 /** Who is judged, in the order of the registry of roles. */
 export const judges: readonly Judge[] = [
-  liquidatorJudge,
+  liquidatorWeatherJudge(),
   liquidatorBooksJudge(),
   liquidatorExitJudge(),
   liquidatorClaimsJudge(),

@@ -1,6 +1,7 @@
 import { decide } from '../../agents/liquidator/decide.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 import type { Mutant } from './judgement.ts'
+import { liquidatorWeatherJudge } from './liquidator.ts'
 import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import {
   type LiquidatorDecide,
@@ -53,6 +54,29 @@ const oneByOne: LiquidatorDecide = (seen, policy) => ({
   passedOver: [],
 })
 
+const staleAccepted = seeing(() => ({ freshness: { ok: true, ageMs: 0, message: '' } }))
+const secondPriceIgnored: LiquidatorDecide = (seen, policy) =>
+  decide(seen, { ...policy, secondPrice: 'none' })
+/** Its sign is turned: what a sale loses is taken for what it gains. */
+const haircutGained = believing({ exitHaircutBaseBps: -200 })
+/** The service's price is read in another unit: whatever is healthy looks as if it could be liquidated. */
+const collateralDecimalLost = seeing(({ facilities }) => ({
+  facilities: facilities.map((one) => ({ ...one, collateralAssets: (one.collateralAssets ?? 0n) / 10n })),
+}))
+const floorForgotten: LiquidatorDecide = (seen, policy) => decide(seen, { ...policy, profitUsdMicrosMin: 0n })
+/** All of a debt is repaid at once, whatever the market lets. */
+const closeFactorForgotten = seeing(({ markets }) => ({
+  markets: markets.map((one) => ({ ...one, closeFactorBps: 10_000 })),
+}))
+/** The best is left for later, and what brings least is taken. */
+const upsideDown: LiquidatorDecide = (seen, policy) => {
+  const { proposals, ...rest } = decide(seen, policy)
+  const gain = ({ gainUsdMicros = 0n }: (typeof proposals)[number]) => gainUsdMicros
+  const sorted = proposals.toSorted((one, other) => (gain(one) < gain(other) ? -1 : 1))
+  return { ...rest, proposals: sorted.slice(0, Math.ceil(sorted.length / 2)) }
+}
+const claimsForgotten: LiquidatorDecide = (seen, policy) => decide({ ...seen, claims: [] }, policy)
+
 const racesForgotten = seeing(() => ({ recent: [] }))
 /** The tip of the market, whatever is at stake. */
 const tipForgotten: LiquidatorDecide = (seen, policy) => {
@@ -62,13 +86,106 @@ const tipForgotten: LiquidatorDecide = (seen, policy) => {
 
 /** Deadly mistakes of the liquidator. */
 export const liquidatorMutants: readonly Mutant[] = [
-  { name: 'gain doubled', judge: liquidatorExitJudge(gainDoubled), scenario: 'joint-exit' },
-  { name: 'haircut forgotten', judge: liquidatorExitJudge(haircutForgotten), scenario: 'joint-exit' },
-  { name: 'our own balance ignored', judge: liquidatorExitJudge(balanceIgnored), scenario: 'joint-exit' },
-  { name: 'each sold alone', judge: liquidatorExitJudge(oneByOne), scenario: 'joint-exit' },
-  { name: 'what they share spent twice', judge: liquidatorBooksJudge(oneByOne), scenario: 'small-books' },
-  { name: 'gas forgotten', judge: liquidatorClaimsJudge(gasForgotten), scenario: 'claims' },
-  { name: 'gas forgotten', judge: liquidatorBooksJudge(gasForgotten), scenario: 'small-books' },
-  { name: 'lost races forgotten', judge: liquidatorTipsJudge(racesForgotten), scenario: 'tips-at-auction' },
-  { name: 'tip forgotten', judge: liquidatorTipsJudge(tipForgotten), scenario: 'tips-at-auction' },
+  {
+    name: 'gain doubled',
+    judge: liquidatorExitJudge(gainDoubled),
+    scenario: 'joint-exit',
+    figure: 'saidOffCamePercent',
+  },
+  {
+    name: 'haircut forgotten',
+    judge: liquidatorExitJudge(haircutForgotten),
+    scenario: 'joint-exit',
+    figure: 'saidOffCamePercent',
+  },
+  {
+    name: 'our own balance ignored',
+    judge: liquidatorExitJudge(balanceIgnored),
+    scenario: 'joint-exit',
+    figure: 'saidOffCamePercent',
+  },
+  {
+    name: 'each sold alone',
+    judge: liquidatorExitJudge(oneByOne),
+    scenario: 'joint-exit',
+    figure: 'cameUsd',
+  },
+  {
+    name: 'what they share spent twice',
+    judge: liquidatorBooksJudge(oneByOne),
+    scenario: 'small-books',
+    figure: 'shareOfBestSetPct',
+  },
+  {
+    name: 'gas forgotten',
+    judge: liquidatorClaimsJudge(gasForgotten),
+    scenario: 'claims',
+    figure: 'settledAtALoss',
+  },
+  {
+    name: 'gas forgotten',
+    judge: liquidatorBooksJudge(gasForgotten),
+    scenario: 'small-books',
+    figure: 'shareOfBestSetPct',
+  },
+  {
+    name: 'old data taken for new',
+    judge: liquidatorWeatherJudge(staleAccepted),
+    scenario: 'indexer-stall',
+    figure: 'actsOnUntrustedData',
+  },
+  {
+    name: 'second price ignored',
+    judge: liquidatorWeatherJudge(secondPriceIgnored),
+    scenario: 'source-off-by-1000',
+    figure: 'actsOnUntrustedData',
+  },
+  {
+    name: 'the sign of the haircut turned',
+    judge: liquidatorExitJudge(haircutGained),
+    scenario: 'joint-exit',
+    figure: 'saidOffCamePercent',
+  },
+  {
+    name: 'a decimal of the collateral lost',
+    judge: liquidatorWeatherJudge(collateralDecimalLost),
+    scenario: 'volatile',
+    figure: 'byOddsUsd',
+  },
+  {
+    name: 'least profit forgotten',
+    judge: liquidatorBooksJudge(floorForgotten),
+    scenario: 'small-books',
+    figure: 'belowFloor',
+  },
+  {
+    name: 'close factor forgotten',
+    judge: liquidatorWeatherJudge(closeFactorForgotten),
+    scenario: 'rate-spike',
+    figure: 'byOddsUsd',
+  },
+  {
+    name: 'what brings least taken first',
+    judge: liquidatorWeatherJudge(upsideDown),
+    scenario: 'crash-with-congestion',
+    figure: 'shareOfBestSetPct',
+  },
+  {
+    name: 'claims never settled',
+    judge: liquidatorClaimsJudge(claimsForgotten),
+    scenario: 'claims',
+    figure: 'cameUsd',
+  },
+  {
+    name: 'lost races forgotten',
+    judge: liquidatorTipsJudge(racesForgotten),
+    scenario: 'tips-at-auction',
+    figure: 'cameBesideLeastTipUsd',
+  },
+  {
+    name: 'tip forgotten',
+    judge: liquidatorTipsJudge(tipForgotten),
+    scenario: 'tips-at-auction',
+    figure: 'cameBesideLeastTipUsd',
+  },
 ]

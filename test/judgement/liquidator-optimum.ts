@@ -1,6 +1,7 @@
 import type { Observation } from '../../agents/agent.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 import type { FacilitySeen, LiquidatorSeen, MarketSeen } from '../../agents/liquidator/seen.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 
 /** One repayment as this solver sees it, dollars: `x` of them bring `gain·x − fixed`, less their part of the sale's loss. */
 export type Choice = {
@@ -132,7 +133,7 @@ export function choicesOf(
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
   const headroom = 1 + policy.gas.baseFeeHeadroomBps / 1e4
   const reserveWei = gas * (Number(baseFeePerGasWei) * headroom + Number(priorityFeePerGasWei))
-  const gasUsd = ((gas * Number(baseFeePerGasWei + priorityFeePerGasWei)) / 1e18) * NATIVE_USD
+  const gasUsd = gasUsdOf({ seen, policy })
   const choices = seen.facilities.flatMap((facility) => {
     const market = seen.markets.find(({ address }) => address === facility.marketAddress)
     if (
@@ -140,7 +141,7 @@ export function choicesOf(
       left.has(`${facility.marketAddress}:${facility.vaultAddress}:${facility.borrower}`)
     )
       return []
-    const choice = choiceOf(facility, market, { seen, policy, gasUsd })
+    const choice = choiceOf(facility, market, { seen, policy }, gasUsd)
     return choice === null ? [] : [choice]
   })
   const rooms = new Map(
@@ -181,11 +182,13 @@ function depthOf(market: MarketSeen, { seen, policy }: Known): Depth {
   }
 }
 
-function choiceOf(
-  facility: FacilitySeen,
-  market: MarketSeen,
-  { seen, policy, gasUsd }: Known & { readonly gasUsd: number },
-): Choice | null {
+/** One repayment, whatever its size: a dollar of it brings `gain`, and at most `limit` may be repaid. */
+type Terms = Omit<Choice, 'least' | 'most'> & { readonly limit: number }
+
+const keyOf = ({ marketAddress, borrower }: FacilitySeen) => `${marketAddress}:${borrower}`
+
+/** Null where the market would take nothing, or the policy knows nothing of the collateral. */
+function termsOf(facility: FacilitySeen, market: MarketSeen, { policy }: Known, fixed: number): Terms | null {
   const collateral = policy.collaterals[market.collateralSymbol ?? '']
   const unit = 10 ** (market.collateralDecimals ?? 0)
   const price = priceOf(market)
@@ -193,17 +196,28 @@ function choiceOf(
   const owed = Number(facility.positionDebtAssets) / 1e6
   if (collateral === undefined || value * ((market.liquidationThresholdBps ?? 0) / 1e4) >= owed) return null
   const withBonus = 1 + (market.liquidationBonusBps ?? 0) / 1e4
-  const gain = withBonus * (1 - collateral.exitHaircutBaseBps / 1e4) - 1
-  const takes = (withBonus / price) * unit
-  const { held, growth } = depthOf(market, { seen, policy })
-  const alone = (size: number) => (gain - growth * takes * (2 * held + size * takes)) * size
-  const most = Math.min(
+  const limit = Math.min(
     (Number(facility.debtAssets) / 1e6) * ((market.closeFactorBps ?? 0) / 1e4),
     value / withBonus,
     Number(policy.repayUsdMicrosMax) / 1e6,
-    growth > 0 ? (gain / (growth * takes) - 2 * held) / (2 * takes) : Number.POSITIVE_INFINITY,
   )
-  const floor = Number(policy.profitUsdMicrosMin) / 1e6 + gasUsd
+  const gain = withBonus * (1 - collateral.exitHaircutBaseBps / 1e4) - 1
+  return {
+    position: keyOf(facility),
+    room: market.collateralAsset ?? '',
+    ...{ takes: (withBonus / price) * unit, gain, fixed, limit },
+  }
+}
+
+function choiceOf(facility: FacilitySeen, market: MarketSeen, known: Known, gasUsd: number): Choice | null {
+  const terms = termsOf(facility, market, known, gasUsd)
+  if (terms === null) return null
+  const { takes, gain, limit, ...rest } = terms
+  const { held, growth } = depthOf(market, known)
+  const alone = (size: number) => (gain - growth * takes * (2 * held + size * takes)) * size
+  const pays = growth > 0 ? (gain / (growth * takes) - 2 * held) / (2 * takes) : Number.POSITIVE_INFINITY
+  const most = Math.min(limit, pays)
+  const floor = Number(known.policy.profitUsdMicrosMin) / 1e6 + gasUsd
   if (most <= 0 || !(alone(most) >= floor)) return null
   // The smallest size that pays, by halving.
   let [low, least] = [0, most]
@@ -212,9 +226,52 @@ function choiceOf(
     if (alone(middle) >= floor) least = middle
     else low = middle
   }
-  return {
-    position: `${facility.marketAddress}:${facility.borrower}`,
-    room: market.collateralAsset ?? '',
-    ...{ takes, least, most, gain, fixed: gasUsd },
-  }
+  return { ...rest, takes, gain, least, most }
 }
+
+/**
+ * What each of a set really brings, dollars, all sold together: by the sizes that are repaid, whatever is said of them. One
+ * that the market would not take, or that the limits leave nothing for, brings nothing and costs its gas.
+ */
+export function worthsOf(
+  seen: Observation<LiquidatorSeen>,
+  policy: LiquidatorPolicy,
+  chosen: readonly Proposal[],
+): readonly number[] {
+  const known = { seen, policy }
+  const gasUsd = gasUsdOf(known)
+  const { shared } = choicesOf(seen, policy, new Set())
+  let [cash, places] = [shared.cash, shared.countMax]
+  const used = new Map<string, number>()
+  const taken = chosen.map(({ input, exposure }) => {
+    const facility = seen.facilities.find(
+      (one) => one.marketAddress === input.marketAddress && one.borrower === input.borrowerAddress,
+    )
+    const market = seen.markets.find(({ address }) => address === input.marketAddress)
+    const terms =
+      facility === undefined || market === undefined ? null : termsOf(facility, market, known, gasUsd)
+    if (terms === null) return null
+    const size = Number(exposure.assets) / 1e6
+    const units = size * terms.takes
+    const room = (shared.rooms.get(terms.room)?.most ?? 0) - (used.get(terms.room) ?? 0)
+    // To a part in a hundred thousand: base units are rounded.
+    const fits = [size - terms.limit, size - cash, (units - room) / terms.takes].every(
+      (over) => over <= 1e-5 * size,
+    )
+    if (!fits || places < 1) return null
+    cash -= size
+    places -= 1
+    used.set(terms.room, (used.get(terms.room) ?? 0) + units)
+    return { ...terms, size }
+  })
+  return taken.map((one) => {
+    if (one === null) return -gasUsd
+    const { held, growth } = shared.rooms.get(one.room) ?? { held: 0, growth: 0 }
+    return (one.gain - growth * (2 * held + (used.get(one.room) ?? 0)) * one.takes) * one.size - gasUsd
+  })
+}
+
+const gasUsdOf = ({ seen: { chain }, policy: { gas } }: Known) =>
+  (Number((gas.liquidateGas + gas.settleGas) * (chain.baseFeePerGasWei + chain.priorityFeePerGasWei)) /
+    1e18) *
+  NATIVE_USD

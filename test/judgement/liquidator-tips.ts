@@ -140,11 +140,11 @@ function scoreTips(dice: Dice, decideOne: LiquidatorDecide): Readonly<Record<str
 /** What is tipped, against rivals who tip. */
 export const liquidatorTipsJudge = (decideOne: LiquidatorDecide = decide): Judge => ({
   role: 'liquidator',
-  baseline: 'greedy by tip: 70 % of what it brings; beside the least tip: the market’s',
+  baseline: 'greedy by tip, 70 % of what it brings',
   scenarios: ['tips-at-auction'],
   bounds: {
     cameUsd: { aboveBaseline: true },
-    cameBesideLeastTipUsd: { aboveBaseline: true },
+    cameBesideLeastTipUsd: { aboveBaseline: true, beside: 'the tip of the market' },
     ofBestShareInHindsightPercent: { medianMin: 85 },
     saidOffCamePercent: { max: 10 },
   },

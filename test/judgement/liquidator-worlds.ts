@@ -7,7 +7,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { claim, facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { Judge, Score } from './judgement.ts'
-import { bestKnowable, choicesOf, greedy, NATIVE_USD } from './liquidator-optimum.ts'
+import { bestKnowable, choicesOf, greedy, NATIVE_USD, worthsOf } from './liquidator-optimum.ts'
 
 type Seen = Observation<LiquidatorSeen>
 /** A `decide` of the role, as it is or with a mistake in it. */
@@ -119,9 +119,16 @@ function playBooks(dice: Dice, decideOne: LiquidatorDecide): Readonly<Record<str
     const { choices, shared } = choicesOf(seen, rules, new Set())
     const best = bestKnowable(choices, shared)
     const share = (value: number) => (best <= 0 ? 100 : (100 * value) / best)
+    const chosen = liquidations(decideOne(seen, rules))
+    const worths = worthsOf(seen, rules, chosen)
+    const came = sum(worths)
+    const floor = Number(rules.profitUsdMicrosMin) / 1e6
+    const said = gains(chosen)
     return {
-      ours: share(gains(liquidations(decideOne(seen, rules)))),
+      ours: share(came),
       baseline: share(greedy(choices, shared)),
+      belowFloor: worths.filter((worth) => worth < floor - 0.01).length,
+      off: said === came ? 0 : (100 * Math.abs(said - came)) / Math.max(1, Math.abs(came)),
     }
   })
   const least = (values: readonly number[]) => Math.min(...values)
@@ -130,7 +137,8 @@ function playBooks(dice: Dice, decideOne: LiquidatorDecide): Readonly<Record<str
       ours: least(shares.map(({ ours }) => ours)),
       baseline: least(shares.map(({ baseline }) => baseline)),
     },
-    saidOfBestSetPct: { ours: Math.max(...shares.map(({ ours }) => ours)), baseline: null },
+    saidOffCamePercent: { ours: Math.max(...shares.map(({ off }) => off)), baseline: null },
+    belowFloor: { ours: sum(shares.map((share) => share.belowFloor)), baseline: null },
   }
 }
 
@@ -318,7 +326,11 @@ export const liquidatorBooksJudge = (decideOne: LiquidatorDecide = decide): Judg
   judgeOf(
     'small-books',
     'greedy by profit for each dollar',
-    { shareOfBestSetPct: { min: 99 }, saidOfBestSetPct: { max: 100.5 } },
+    {
+      shareOfBestSetPct: { min: 99, aboveBaseline: true },
+      saidOffCamePercent: { max: 1 },
+      belowFloor: { max: 0 },
+    },
     (dice) => playBooks(dice, decideOne),
   )
 

@@ -1,7 +1,12 @@
-/** `npm run judgement [--json]`: what each role's decisions are worth, beside the obvious way, over seeded scenarios. */
+/**
+ * `npm run judgement [--json]`: what each role's decisions are worth by the worlds' own ledgers, beside what professionals
+ * would do, over seeded scenarios; then whether deadly mistakes are found out, and at the end all of it in one table.
+ */
 import { parseArgs, styleText } from 'node:util'
 import { judges } from './judges.ts'
+import { foundOut, mutants } from './mutants.ts'
 import { type Finding, judgeScenario } from './tally.ts'
+import { tableOf } from './worlds-table.ts'
 
 const SEEDS = 100
 
@@ -10,26 +15,51 @@ const { values } = parseArgs({ options: { json: { type: 'boolean', default: fals
 const json = values.json || process.env.npm_config_json === 'true'
 const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
 const print = (line: string) => process.stdout.write(`${line}\n`)
+const markOf = (isGood: boolean) => (isGood ? styleText('green', 'pass') : styleText('red', 'FAIL'))
 
-let failed = 0
-let passed = 0
+const findings: Finding[] = []
 for (const judge of judges) {
   if (!json) print(`\n${judge.role}, seeds 1 to ${SEEDS}, beside: ${judge.baseline}`)
   for (const scenario of judge.scenarios) {
     for (const finding of judgeScenario(judge, scenario, seeds)) {
-      if (finding.failures.length > 0) failed += 1
-      else passed += 1
+      findings.push(finding)
       print(json ? JSON.stringify(finding) : text(finding))
     }
   }
 }
-print(json ? JSON.stringify({ passed, failed }) : `\n${passed} passed, ${failed} failed`)
-process.exitCode = failed === 0 ? 0 : 1
+const failed = findings.filter(({ failures }) => failures.length > 0).length
+
+if (!json) print('\nRoles with a deadly mistake, and what each is found out by')
+let missed = 0
+for (const mutant of mutants) {
+  const { name, scenario, figure, judge } = mutant
+  const failures = foundOut(mutant)
+  if (failures.length === 0) missed += 1
+  const told = { role: judge.role, mutant: name, scenario, figure, failures }
+  const words = `${judge.role}: ${name}`.padEnd(58)
+  const by = `${scenario} ${figure}: ${failures.join(', ') || 'nothing'}`
+  print(json ? JSON.stringify(told) : `${markOf(failures.length > 0)}  ${words} ${by}`)
+}
+
+const { lines, ok } = tableOf(findings)
+const sum = {
+  passed: findings.length - failed,
+  failed,
+  mutants: mutants.length,
+  missed,
+  besideProfessionals: ok,
+}
+print(json ? JSON.stringify(sum) : `\n${lines.join('\n')}`)
+if (!json) {
+  print(`${mutants.length - missed} of ${mutants.length} deadly mistakes are found out.`)
+  print(`${sum.passed} figures passed, ${failed} failed.`)
+}
+process.exitCode = failed === 0 && missed === 0 && ok ? 0 : 1
 
 function text({ scenario, figure, ours, baseline, failures }: Finding): string {
-  const mark = failures.length === 0 ? styleText('green', 'pass') : styleText('red', 'FAIL')
   const pair = ({ median, worst }: Finding['ours']) => `${number(median)} (worst ${number(worst)})`
   const beside = baseline === null ? '' : `beside ${pair(baseline)}`
+  const mark = markOf(failures.length === 0)
   const line = `${mark}  ${scenario.padEnd(22)} ${figure.padEnd(30)} ${pair(ours).padEnd(34)} ${beside}`
   return [line.trimEnd(), ...failures.map((failure) => `      ${failure}`)].join('\n')
 }

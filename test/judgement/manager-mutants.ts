@@ -42,15 +42,46 @@ const earlyBird = forgetting(() => ({ lastCallS: 3_600 }))
 
 /** Deadly mistakes of the asset manager. */
 export const managerMutants: readonly Mutant[] = [
-  { name: 'gain doubled', judge: managerFairJudge(doubled), scenario: 'equals' },
-  { name: 'fees forgotten', judge: managerFairJudge(feesForgotten), scenario: 'equals' },
-  { name: 'haircuts forgotten', judge: managerFairJudge(haircutsForgotten), scenario: 'equals' },
-  { name: 'leading from the opening', judge: managerFairJudge(earlyBird), scenario: 'equals' },
-  { name: 'experience ignored', judge: managerLearningJudge(unlearned), scenario: 'lanes-bring-less' },
-  { name: 'experience ignored', judge: managerAdverseJudge(unlearned), scenario: 'lemons' },
+  {
+    name: 'gain doubled',
+    judge: managerFairJudge(doubled),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'fees forgotten',
+    judge: managerFairJudge(feesForgotten),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'haircuts forgotten',
+    judge: managerFairJudge(haircutsForgotten),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'leading from the opening',
+    judge: managerFairJudge(earlyBird),
+    scenario: 'equals',
+    figure: 'cameUsd',
+  },
+  {
+    name: 'experience ignored',
+    judge: managerLearningJudge(unlearned),
+    scenario: 'lanes-bring-less',
+    figure: 'saidAboveCameLaterPercent',
+  },
+  {
+    name: 'experience ignored',
+    judge: managerAdverseJudge(unlearned),
+    scenario: 'lemons',
+    figure: 'cameOfPaidPercent',
+  },
   {
     name: 'second price ignored',
     judge: managerOracleJudge(secondPriceIgnored),
     scenario: 'coherent-oracle',
+    figure: 'lostUsd',
   },
 ]

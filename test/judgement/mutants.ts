@@ -3,6 +3,7 @@ import { liquidatorMutants } from './liquidator-mutants.ts'
 import { managerMutants } from './manager-mutants.ts'
 import { navMutants } from './nav-mutants.ts'
 import { rfqMutants } from './rfq-mutants.ts'
+import { judgeScenario } from './tally.ts'
 
 /** Deadly mistakes of every role; each has to fail its judgement. */
 export const mutants: readonly Mutant[] = [
@@ -11,3 +12,9 @@ export const mutants: readonly Mutant[] = [
   ...managerMutants,
   ...rfqMutants,
 ]
+
+const SEEDS = [1, 2, 3]
+
+/** Say which bounds of its figure a mutant breaks; empty where it passes for the role itself. */
+export const foundOut = ({ judge, scenario, figure }: Mutant): readonly string[] =>
+  judgeScenario(judge, scenario, SEEDS).find((finding) => finding.figure === figure)?.failures ?? []

@@ -40,6 +40,7 @@ export const navMutants: readonly Mutant[] = [
   {
     name: 'what is said now taken for the value then',
     scenario: 'lagging-sources',
+    figure: 'meanErrorBps',
     judge: navWorldsOf(
       mistaking({
         seen: ({ readings }, nowS) => ({
@@ -54,21 +55,25 @@ export const navMutants: readonly Mutant[] = [
   {
     name: 'values of a day ago believed',
     scenario: 'mixed-days',
+    figure: 'worstErrorBps',
     judge: navWorldsOf(mistaking({ policy: everySource((one) => ({ ...one, ageSMax: DAY_S })) })),
   },
   {
     name: 'a vote for each source of one upstream',
     scenario: 'shared-upstream',
+    figure: 'wrongReports',
     judge: navWorldsOf(mistaking({ policy: everySource((one) => ({ ...one, upstream: undefined })) })),
   },
   {
     name: 'a quorum of one',
     scenario: 'shared-upstream',
+    figure: 'wrongReports',
     judge: navWorldsOf(mistaking({ policy: () => ({ quorum: 1 }) })),
   },
   {
     name: 'fees counted from the first mark for ever',
     scenario: 'crystallised-fee',
+    figure: 'worstErrorBps',
     judge: navFeesOf(
       mistaking({
         seen: () => ({
@@ -80,11 +85,13 @@ export const navMutants: readonly Mutant[] = [
   {
     name: 'what investors owe in fees reported as theirs',
     scenario: 'crystallised-fee',
+    figure: 'worstErrorBps',
     judge: navFeesOf(mistaking({ policy: () => ({ fees: undefined }) })),
   },
   {
     name: 'a report never looked at again',
     scenario: 'corrected-values',
+    figure: 'wrongToldPercent',
     judge: navCorrectionsOf(mistaking({ policy: () => ({ materialityBps: 10_000n }) })),
   },
 ]

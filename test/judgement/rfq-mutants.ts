@@ -40,11 +40,41 @@ const haircutsForgotten: RfqDecide = (seen, policy) => {
 
 /** Deadly mistakes of the RFQ bidder. */
 export const rfqMutants: readonly Mutant[] = [
-  { name: 'gain doubled', judge: rfqFairJudge(doubled), scenario: 'equals' },
-  { name: 'haircuts forgotten', judge: rfqFairJudge(haircutsForgotten), scenario: 'equals' },
-  { name: 'our own balance ignored', judge: rfqFairJudge(balanceIgnored), scenario: 'equals' },
-  { name: 'experience ignored', judge: rfqAdverseJudge(unlearned), scenario: 'lemons' },
-  { name: 'experience ignored', judge: rfqAdverseJudge(unlearned), scenario: 'informed-rivals' },
-  { name: 'second price ignored', judge: rfqOracleJudge(secondPriceIgnored), scenario: 'coherent-oracle' },
-  { name: 'refunds forgotten', judge: rfqBidderJudge(refundsForgotten), scenario: 'calm' },
+  { name: 'gain doubled', judge: rfqFairJudge(doubled), scenario: 'equals', figure: 'saidAboveCamePercent' },
+  {
+    name: 'haircuts forgotten',
+    judge: rfqFairJudge(haircutsForgotten),
+    scenario: 'equals',
+    figure: 'cameUsd',
+  },
+  {
+    name: 'our own balance ignored',
+    judge: rfqFairJudge(balanceIgnored),
+    scenario: 'equals',
+    figure: 'overdrawnLots',
+  },
+  {
+    name: 'experience ignored',
+    judge: rfqAdverseJudge(unlearned),
+    scenario: 'lemons',
+    figure: 'lastQuarterUsd',
+  },
+  {
+    name: 'experience ignored',
+    judge: rfqAdverseJudge(unlearned),
+    scenario: 'informed-rivals',
+    figure: 'lastQuarterUsd',
+  },
+  {
+    name: 'second price ignored',
+    judge: rfqOracleJudge(secondPriceIgnored),
+    scenario: 'coherent-oracle',
+    figure: 'lostUsd',
+  },
+  {
+    name: 'refunds forgotten',
+    judge: rfqBidderJudge(refundsForgotten),
+    scenario: 'calm',
+    figure: 'profitUsd',
+  },
 ]

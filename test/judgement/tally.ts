@@ -9,8 +9,15 @@ export type Finding = {
   readonly figure: string
   readonly ours: Spread
   readonly baseline: Spread | null
+  /** Seeds in which ours is better and worse than the baseline, and the median of its lead in each. */
+  readonly paired: Paired | null
+  /** The baseline in words. */
+  readonly beside: string
+  readonly bound: Bound
   readonly failures: readonly string[]
 }
+
+export type Paired = { readonly better: number; readonly worse: number; readonly medianLead: number }
 
 /** Play one scenario of a role over seeds, and hold every figure against its bound. Pure. */
 export function judgeScenario(
@@ -27,12 +34,13 @@ export function judgeScenario(
     const bound = judge.bounds[figure] ?? {}
     const baselines = scores.flatMap(({ baseline }) => (baseline === null ? [] : [baseline]))
     return {
-      ...{ role: judge.role, scenario, figure },
+      ...{ role: judge.role, scenario, figure, bound, beside: bound.beside ?? judge.baseline },
       ours: spread(
         scores.map(({ ours }) => ours),
         bound,
       ),
       baseline: baselines.length === 0 ? null : spread(baselines, bound),
+      paired: pairedOf(scores),
       failures: failuresOf(scores, bound),
     }
   })
@@ -53,7 +61,7 @@ function middle(sorted: readonly number[]): number {
 
 function failuresOf(
   scores: readonly Score[],
-  { min, max, medianMin, medianMax, aboveBaseline }: Bound,
+  { min, max, medianMin, medianMax, aboveBaseline, notBelowBaseline }: Bound,
 ): readonly string[] {
   const ours = scores.map((score) => score.ours)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
@@ -68,8 +76,21 @@ function failuresOf(
     ...(below.length > 0 ? [`${below.length} of ${ours.length} below ${min}`] : []),
     ...(above.length > 0 ? [`${above.length} of ${ours.length} above ${max}`] : []),
     ...(aboveBaseline === true && !(sum(ours) > sum(baseline)) ? ['the sum is not above the baseline'] : []),
-    ...(aboveBaseline === true && !(median >= middle(ascending(baseline)))
+    ...((aboveBaseline ?? notBelowBaseline) === true && !((pairedOf(scores)?.medianLead ?? -1) >= 0)
       ? ['the median is below the baseline']
       : []),
   ]
+}
+
+/** Ours beside the baseline in the same world, seed by seed: what luck both had is not counted. */
+function pairedOf(scores: readonly Score[]): Paired | null {
+  const leads = scores.flatMap(({ ours, baseline }) => {
+    if (baseline === null) return []
+    // What adding up in another order may do is no lead.
+    return [Math.abs(ours - baseline) <= 1e-9 * Math.abs(baseline) ? 0 : ours - baseline]
+  })
+  if (leads.length === 0) return null
+  const count = (is: (lead: number) => boolean) => leads.filter(is).length
+  const medianLead = middle(leads.toSorted((one, other) => one - other))
+  return { better: count((lead) => lead > 0), worse: count((lead) => lead < 0), medianLead }
 }
