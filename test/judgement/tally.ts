@@ -17,7 +17,7 @@ export type Finding = {
   readonly failures: readonly string[]
 }
 
-export type Paired = { readonly better: number; readonly worse: number; readonly medianLead: number }
+type Paired = { readonly better: number; readonly worse: number; readonly medianLead: number }
 
 /** Play one scenario of a role over seeds, and hold every figure against its bound. Pure. */
 export function judgeScenario(

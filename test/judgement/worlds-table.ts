@@ -20,7 +20,7 @@ type Row = {
 const SAID = /^(said.*Came|meanError)/
 
 /** Put what was found in one line for each world and baseline, so that a reader sees in a minute what holds. Pure. */
-export function rowsOf(findings: readonly Finding[]): readonly Row[] {
+function rowsOf(findings: readonly Finding[]): readonly Row[] {
   const worlds = Map.groupBy(findings, ({ role, scenario }) => `${role} ${scenario}`)
   return [...worlds.values()].flatMap((world) => {
     const bounded = world.filter(({ bound }) => Object.keys(bound).length > 0)
