@@ -1,4 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { amountText, native, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
@@ -11,6 +12,8 @@ export type SpendRow = {
   readonly usdMicros: bigint
   readonly gasWei: bigint
   readonly reverted: boolean
+  /** Absent in what an earlier release reserved: then it counts as of each type. */
+  readonly workflowType?: WorkflowType
 }
 
 const HOUR_MS = 3_600_000
@@ -21,13 +24,13 @@ export const BUDGETS_MS = [HOUR_MS, BUDGET_MS] as const
 
 /**
  * Judge whether one more claim fits into the role's limits: its own, the last hour's and the last day's. A row counts
- * until it is a whole window old. Pure.
+ * until it is a whole window old. Reverts count by type: lost races close no way out, and failed sales no way in. Pure.
  */
 export function checkBudget<Row extends SpendRow>(options: {
   readonly reservations: readonly Row[]
   /** Which of them count beside it; absent: all. */
   readonly counts?: (row: Row) => boolean
-  readonly ask: Pick<SpendRow, 'usdMicros' | 'gasWei'>
+  readonly ask: Pick<SpendRow, 'usdMicros' | 'gasWei' | 'workflowType'>
   readonly limits: Limits
   readonly nowMs: number
 }): Checked<unknown> {
@@ -38,10 +41,11 @@ export function checkBudget<Row extends SpendRow>(options: {
     const limit = limits[key]
     const over = overspent({ ...ROLE, name }, plus(ask, spent), limit)
     if (over !== null) return over
-    if (spent.reverts >= limit.revertsMax) {
+    const reverts = revertsOf(spent, ask.workflowType)
+    if (reverts >= limit.revertsMax) {
       return refuse(
         `limit_${name}_reverts`,
-        `${spent.reverts} transactions reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
+        `${reverts} transactions${ask.workflowType === undefined ? '' : ` of ${ask.workflowType}`} reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
       )
     }
   }
@@ -91,13 +95,25 @@ export const usedOfLimits = (
         [`usd_per_${name}`, partOf(spent.usdMicros, usdMicrosMax)],
         [`gas_per_${name}`, partOf(spent.gasWei, gasWeiMax)],
         ...('revertsMax' in more
-          ? [[`reverts_per_${name}`, partOf(BigInt(spent.reverts), BigInt(more.revertsMax))]]
+          ? [[`reverts_per_${name}`, partOf(BigInt(mostReverts(spent)), BigInt(more.revertsMax))]]
           : []),
       ]
     }),
   )
 
 type Sum = Pick<SpendRow, 'usdMicros' | 'gasWei'>
+
+/** How many reverted, by type; those of none that is known as ''. */
+type Reverts = { readonly reverts: ReadonlyMap<string, number> }
+
+const revertsOf = ({ reverts }: Reverts, type: WorkflowType | undefined): number =>
+  type === undefined
+    ? [...reverts.values()].reduce((sum, count) => sum + count, 0)
+    : (reverts.get('') ?? 0) + (reverts.get(type) ?? 0)
+
+/** Of the type of which the most reverted. */
+const mostReverts = ({ reverts }: Reverts): number =>
+  (reverts.get('') ?? 0) + Math.max(0, ...[...reverts].map(([type, count]) => (type === '' ? 0 : count)))
 
 const plus = (one: Sum, other: Sum): Sum => ({
   usdMicros: one.usdMicros + other.usdMicros,
@@ -114,16 +130,21 @@ function windowsOf<Row extends SpendRow>({
   readonly counts?: (row: Row) => boolean
   readonly nowMs: number
 }) {
-  const lastHour = { usdMicros: 0n, gasWei: 0n, reverts: 0 }
-  const before = { usdMicros: 0n, gasWei: 0n, reverts: 0 }
+  const lastHour = { usdMicros: 0n, gasWei: 0n, reverts: new Map<string, number>() }
+  const before = { usdMicros: 0n, gasWei: 0n }
+  const ofDay = new Map<string, number>()
   for (const row of reservations) {
     if (row.atMs <= nowMs - BUDGET_MS || counts?.(row) === false) continue
-    const sum = row.atMs > nowMs - HOUR_MS ? lastHour : before
+    const isOfHour = row.atMs > nowMs - HOUR_MS
+    const sum = isOfHour ? lastHour : before
     sum.usdMicros += row.usdMicros
     sum.gasWei += row.gasWei
-    if (row.reverted) sum.reverts += 1
+    if (!row.reverted) continue
+    for (const reverts of isOfHour ? [lastHour.reverts, ofDay] : [ofDay]) {
+      reverts.set(row.workflowType ?? '', (reverts.get(row.workflowType ?? '') ?? 0) + 1)
+    }
   }
-  const lastDay = { ...plus(lastHour, before), reverts: lastHour.reverts + before.reverts }
+  const lastDay = { ...plus(lastHour, before), reverts: ofDay }
   return [
     { key: 'perHour', name: 'hour', spent: lastHour },
     { key: 'perDay', name: 'day', spent: lastDay },

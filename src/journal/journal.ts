@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { Role } from '../service/contract/roles.ts'
+import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { LastRound } from '../workflow/round.ts'
@@ -19,6 +20,8 @@ export type Reservation = {
   readonly usdMicros: bigint
   readonly gasWei: bigint
   readonly reverted: boolean
+  /** Absent in a journal of an earlier release. */
+  readonly workflowType?: WorkflowType
   /** Absent, it is not known. */
   readonly uses?: Uses
   /** What may leave the signer of it, base units. */

@@ -6,6 +6,7 @@ import {
   checkStanding,
   partOf,
   type SpendRow,
+  usedOfLimits,
 } from '../../src/guard/budget.ts'
 import type { Limits } from '../../src/guard/policy/policy.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, STRANGER, VAULT } from './fixtures.ts'
@@ -93,6 +94,31 @@ describe('budgets', () => {
     const earlier = row(2 * HOUR_MS, { reverted: true })
     expect(judge([earlier, earlier])).toBe('fits')
     expect(judge([earlier, earlier, earlier])).toBe('limit_day_reverts')
+  })
+
+  it('count what reverted by type: neither lost races nor failed sales close the other', () => {
+    const [way, out] = ['role.liquidator.liquidate', 'own.liquidator.sell'] as const
+    const of = (workflowType: typeof way | typeof out, agoMs = 1_000) =>
+      row(agoMs, { reverted: true, workflowType })
+    const asked = (reservations: readonly SpendRow[], workflowType: typeof way | typeof out) => {
+      const ask = { usdMicros: 0n, gasWei: 0n, workflowType }
+      const checked = checkBudget({ reservations, ask, limits, nowMs: NOW_MS })
+      return checked.ok ? 'fits' : checked.message
+    }
+    expect(asked([of(way), of(way), of(out)], out)).toBe('fits')
+    expect(asked([of(way), of(way), of(out)], way)).toMatch(
+      /^2 transactions of role.liquidator.liquidate reverted/,
+    )
+    expect(asked([of(out, 2 * HOUR_MS), of(out, 2 * HOUR_MS), of(out)], way)).toBe('fits')
+    expect(asked([of(out, 2 * HOUR_MS), of(out, 2 * HOUR_MS), of(out)], out)).toMatch(
+      /reverted in the last day/,
+    )
+    // What an earlier release reserved is of any.
+    expect(asked([of(way), row(1_000, { reverted: true })], way)).toMatch(/^2 transactions/)
+    expect(asked([of(way), row(1_000, { reverted: true })], out)).toBe('fits')
+    const { reverts_per_hour: used } = usedOfLimits(limits, [of(way), of(out), of(out)], NOW_MS)
+    expect(used).toBe(1)
+    expect(usedOfLimits(limits, [of(way), of(out)], NOW_MS)).toMatchObject({ reverts_per_hour: 0.5 })
   })
 })
 

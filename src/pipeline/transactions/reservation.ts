@@ -40,6 +40,7 @@ export const nativeAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' 
 export const reservationOf = (workflow: Workflow, nowMs: number): Reservation => ({
   workflowId: workflow.id,
   role: workflow.role,
+  workflowType: workflow.proposal.workflowType,
   signer: workflow.signer,
   atMs: nowMs,
   usdMicros: workflow.proposal.exposure.usdMicros,
