@@ -46,16 +46,20 @@ const REVOCATIONS_MAX = 3
 
 /**
  * End a workflow whose slots are all final. Success is measured from the receipts and compared with the simulation;
- * after a failure, or in quarantine, an approval that still stands is revoked before the workflow may end.
+ * after a failure, in quarantine, or of a venue's, an approval that still stands is revoked before the workflow may end.
  */
 export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<Step> {
   // What a journal of an earlier release lacks is read again first.
   if (!workflow.slots.every(isSettled)) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
   const included = workflow.slots.flatMap((slot) => (slot.inclusion === undefined ? [] : [slot.inclusion]))
-  const failed = workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
-  if (failed || workflow.quarantined !== undefined) {
-    const standing = await standingAllowance(workflow, deps)
+  const failed =
+    workflow.quarantined !== undefined ||
+    workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
+  // A venue may take less than it was allowed to, and the rest whenever it likes.
+  const isVenues = insistsOn(workflow.proposal.workflowType) !== undefined
+  const standing = failed || isVenues ? await standingAllowance(workflow, deps) : null
+  if (failed || standing !== null) {
     // A fork past finality may have been seen meanwhile: then its slots are opened again first, or looked for.
     const stand = included.map(({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }))
     if (stand.some((stands) => stands !== true)) return wait(RETRY_MS)
@@ -64,7 +68,8 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     ).length
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
-    return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
+    if (failed)
+      return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
   }
   const realized = realizedBy(included, nowMs)
   compareEffects(workflow, realized, deps)

@@ -133,6 +133,24 @@ describe('concluding a success', () => {
     expect(await spent()).toMatchObject({ usdMicros: 1_000n, gasWei: 60n, reverted: false })
   })
 
+  it('revokes what a venue left of what it was allowed to take, and is a success all the same', async () => {
+    setup.world.allowance = 2n
+    const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '0' } })
+    const sold = [approved(), finalSlot(1, {})]
+    const revoking = await concluded(sold, { proposal })
+    if (!('slots' in revoking)) throw new TypeError('waited')
+    expect(revoking.slots.map(({ kind, payload }) => [kind, payload.to])).toEqual([
+      ['intent', TOKEN],
+      ['intent', MARKET],
+      ['revoke', TOKEN],
+    ])
+    setup.world.allowance = 0n
+    const slots = [...sold, finalSlot(2, {}, { kind: 'revoke' })]
+    const ended = await conclude({ ...revoking, slots }, setup.deps)
+    expect(ended).toMatchObject({ workflow: { state: 'confirmed', realized: { gasWei: 90n } } })
+    expect(setup.world.safe).toEqual([])
+  })
+
   it('takes nothing of what was reserved where its end is not written', async () => {
     const claimed = await inFlight([finalSlot(0, {})])
     await journal.write(claimed)
