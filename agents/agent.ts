@@ -286,6 +286,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   evidence?(proposal: Proposal, seen: Moment & Seen, policy: Policy): Evidence | null
   /** Compute again what such files say, from them alone: a line each, and whether it holds. */
   verify?(files: Evidence): readonly { readonly ok: boolean; readonly text: string }[]
+  /** Whose money its workflows move beside the signer's: the accounts of those that the deployment pins are kept as well. */
+  readonly worksFor?: 'vaults' | 'funds'
   /** What became money again of what it bought for others: the signer's own accounts do not see it. */
   recovered?(seen: Moment & Seen, policy: Policy): readonly Recovered[]
   /** Prices to announce when they change. */

@@ -25,6 +25,7 @@ export const allocator: Agent<AllocatorPolicy, AllocatorSeen> = {
     'role.allocator.vaultReallocationBatch',
   ],
   policy: () => allocatorPolicy,
+  worksFor: 'vaults',
   see,
   decide,
 }

@@ -32,6 +32,7 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
     'role.asset_manager.vaultShareMobilityManagerAction',
   ],
   policy: managerPolicy,
+  worksFor: 'funds',
   see,
   decide,
   plan: (seen, { declared }) => reconcile(seen, declared),

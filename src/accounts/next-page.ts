@@ -4,15 +4,12 @@ import { RolekeeperError } from '../errors.ts'
 import { readOwned, type WorthOptions } from '../guard/worth.ts'
 import type { Accounts, Balance, Line, Page, Point } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Role } from '../service/contract/roles.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
+import { readLent } from './lent.ts'
 import type { Period } from './pnl.ts'
 
 /** Whose accounts, and how what it has is read. */
-export type AccountsOf = Omit<WorthOptions, 'owners'> & {
-  readonly role: Role
-  readonly signer: Address
-}
+export type AccountsOf = Omit<WorthOptions, 'owners'> & Pick<Page, 'role' | 'signer' | 'owner'>
 
 /** What keeping accounts needs. */
 export type AccountsDeps = {
@@ -39,7 +36,7 @@ const QUIET_MS_MAX = 3_600_000
  */
 export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<Period[number] | null> {
   const { nodes, accounts } = deps
-  const { role, deployment } = of
+  const { role, owner, deployment } = of
   const signer: Address = `0x${of.signer.slice(2).toLowerCase()}`
   const last = await accounts.last(nodes.chainId, signer)
   const final = await nodes.finalized()
@@ -51,15 +48,22 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   if (named === null) return null
   const isQuiet = last?.count === count && named.every((line) => isGift(line, deployment))
   if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return null
-  const owned = await readOwned({ ...of, owners: [signer] }, nodes, final)
+  const [owned, lent] = await Promise.all([
+    readOwned({ ...of, owners: [signer] }, nodes, final),
+    owner === 'vault' ? readLent(signer, deployment, nodes, final) : null,
+  ])
   const page = {
     ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
+    ...(owner === undefined ? {} : { owner }),
+    ...(lent === null
+      ? {}
+      : { lent: lent.map(({ market, assets, ratePerSecondWad }) => ({ market, assets, ratePerSecondWad })) }),
     tokens: [
       ...deployment.assets.map(({ address: token, symbol, decimals }) => ({ token, symbol, decimals })),
       NATIVE_COIN,
     ],
     closing: owned.wallet,
-    positions: summed(owned.positions),
+    positions: summed([...owned.positions, ...(lent ?? [])]),
     prices: [...owned.prices].map(([token, usdMicros]) => ({ token, usdMicros })),
   }
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
@@ -69,13 +73,13 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
 }
 
 /** Whether a stranger gave it: nobody makes pages by dust, as the newest of them are all that is learned from. */
-const isGift = (
-  { assets, counterparty }: Line,
+const isGift = ({ assets, counterparty }: Line, deployment: WorthOptions['deployment']): boolean =>
+  assets > 0n && counterparty !== null && counterparty !== zeroAddress && !isPinned(counterparty, deployment)
+
+const isPinned = (
+  counterparty: Address,
   { markets, vaults, funds, contracts }: WorthOptions['deployment'],
-): boolean => {
-  const known = [...markets, ...vaults, ...funds, ...contracts].map(({ address }) => address)
-  return assets > 0n && counterparty !== null && ![...known, zeroAddress].includes(counterparty)
-}
+): boolean => [...markets, ...vaults, ...funds, ...contracts].some(({ address }) => address === counterparty)
 
 const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, atMs: timestampS * 1_000 })
 
@@ -125,7 +129,7 @@ async function linesSince(
       const counterparty = isOut ? to : from
       const workflowId = workflowOf.get(hash) ?? null
       return {
-        kind: 'moved',
+        kind: of.owner === undefined || isPinned(counterparty, deployment) ? 'moved' : 'flow',
         token,
         assets: isOut ? -assets : assets,
         blockNumber,

@@ -1,3 +1,4 @@
+import type { Address, Hex } from 'viem'
 import type { Balance, Line, Page } from '../journal/accounts.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -185,11 +186,12 @@ function saidOf(
   )
 }
 
-const positionsOf = ({ before, page }: Period[number]): bigint =>
+/** By what escrow, claims, shares and loans changed, at the prices of the page. Pure. */
+export const positionsOf = ({ before, page }: Period[number]): bigint =>
   all(page.positions, page) - all(before.positions, page)
 
-/** What was held already, at the prices of the page less those of the one before. */
-function markedOf({ before, page }: Period[number]): bigint {
+/** What was held already, at the prices of the page less those of the one before. Pure. */
+export function markedOf({ before, page }: Period[number]): bigint {
   const held = [...before.closing, ...before.positions]
   return all(held, page) - all(held, before)
 }
@@ -200,7 +202,10 @@ const all = (balances: readonly Balance[], page: Page) =>
 /** One account over a period: opening, what moved, and closing; base units or wei. */
 export type AccountRow = {
   readonly role: string
-  readonly signer: string
+  /** Whose money it is, where it is not the signer's. */
+  readonly owner: Page['owner']
+  readonly signer: Address
+  readonly token: Address | null
   readonly symbol: string
   readonly decimals: number
   readonly opening: bigint
@@ -209,8 +214,9 @@ export type AccountRow = {
   readonly gas: bigint
   readonly unexplained: bigint
   readonly closing: bigint
-  /** The last block that is counted. */
+  /** The last block that is counted, and its hash. */
   readonly block: bigint
+  readonly hash: Hex
 }
 
 /** Sum up each account of a period: opening and all lines make the closing balance, to the base unit. Pure. */
@@ -231,12 +237,14 @@ export function balancesOf(period: Period): readonly AccountRow[] {
           .filter((line) => line.token === token && kinds.includes(line.kind) && isIn(line.assets))
           .reduce((total, { assets }) => total + assets, 0n)
       return {
-        ...{ role: last.page.role, signer: last.page.signer, symbol, decimals, opening, closing },
-        received: of(['moved'], (assets) => assets > 0n),
-        paid: of(['moved', 'sent'], (assets) => assets < 0n),
+        ...{ role: last.page.role, owner: last.page.owner, signer: last.page.signer },
+        ...{ token, symbol, decimals, opening, closing },
+        received: of(['moved', 'flow'], (assets) => assets > 0n),
+        paid: of(['moved', 'flow', 'sent'], (assets) => assets < 0n),
         gas: of(['gas']),
         unexplained: of(['unexplained']),
         block: last.page.to.number,
+        hash: last.page.to.hash,
       }
     })
   })

@@ -11,12 +11,13 @@ import { encodeRecord, Records } from './records.ts'
 export type Point = { readonly number: bigint; readonly hash: Hex; readonly atMs: number }
 
 /**
- * What changed a balance. `moved`: a token, as its contract logged it; `gas`; `sent`: native coin with a call of ours;
+ * What changed a balance. `moved`: a token, as its contract logged it; `flow`: the same of a vault or a fund, from or to who is
+ * none of the deployment's contracts, as those who own it; `gas`; `sent`: native coin with a call of ours;
  * `unexplained`: the balance says so and nothing else does, as of native coin that a contract paid, or of a token that moves
  * without a log.
  */
 export type Line = {
-  readonly kind: 'moved' | 'gas' | 'sent' | 'unexplained'
+  readonly kind: 'moved' | 'flow' | 'gas' | 'sent' | 'unexplained'
   /** Null is the native coin. */
   readonly token: Address | null
   /** Base units, or wei; negative left us. */
@@ -36,11 +37,16 @@ export type Balance = { readonly token: Address | null; readonly assets: bigint 
 /** What a whole token, or coin, was worth: millionths of a US dollar. */
 type Price = { readonly token: Address | null; readonly usdMicros: bigint }
 
+/** What a vault has in a market, base units, and what the market pays its lenders, a wad a second. */
+export type Lent = { readonly market: Address; readonly assets: bigint; readonly ratePerSecondWad: bigint }
+
 /** One page of a signer's accounts: what it had at the end, what led there from the page before, and what that was worth. */
 export type Page = {
   readonly chainId: number
+  /** Whose: a signer's, or with `owner` the vault's or the fund's that the role works for. */
   readonly signer: Address
   readonly role: Role
+  readonly owner?: 'vault' | 'fund'
   /** The end of the page before; null on the first, which opens the accounts and has no lines. */
   readonly from: Point | null
   readonly to: Point
@@ -50,8 +56,10 @@ export type Page = {
   /** What has an account, with its unit. */
   readonly tokens: readonly (Denomination & Pick<Balance, 'token'>)[]
   readonly closing: readonly Balance[]
-  /** In what it has at the deployment's contracts: escrow, claims and shares of vaults. */
+  /** In what it has at the deployment's contracts: escrow, claims and shares of vaults; of a vault, what it lends. */
   readonly positions: readonly Balance[]
+  /** Of a vault alone. */
+  readonly lent?: readonly Lent[]
   readonly prices: readonly Price[]
 }
 

@@ -158,9 +158,19 @@ const versionOf = (db: DatabaseSync) => Number(db.prepare('PRAGMA user_version')
 export const readArchiveDatabase = (directory: string): DatabaseSync | null =>
   hasArchive(directory) ? new DatabaseSync(archiveFile(directory), { readOnly: true }) : null
 
-/** Open the accounts of a directory for reading. Throws `journal.version` for those of another release. */
-export const readAccountsDatabase = (directory: string): DatabaseSync =>
-  ofThisRelease(new DatabaseSync(accountsFile(directory), { readOnly: true }), ACCOUNTS_STEPS, directory)
+/** Open the accounts of a directory for reading. Throws `journal.corrupt`, and `journal.version` for those of another release. */
+export function readAccountsDatabase(directory: string): DatabaseSync {
+  const file = accountsFile(directory)
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    checkWhole(db, file)
+    if (versionOf(db) === 0) throw damaged(file, 'it holds nothing')
+  } catch (cause) {
+    db.close()
+    throw diskFault(cause, file) ?? cause
+  }
+  return ofThisRelease(db, ACCOUNTS_STEPS, directory)
+}
 
 /**
  * Open (or create) the database of a directory that this process has locked, bring an older version to today's, and

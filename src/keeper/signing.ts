@@ -1,6 +1,4 @@
 import { type Address, type Hex, serializeSignature } from 'viem'
-import { addNextPage } from '../accounts/next-page.ts'
-import { resultsOf } from '../accounts/pnl.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { invariant, type Refusal, RolekeeperError } from '../errors.ts'
@@ -17,15 +15,12 @@ import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createExperience, type RoleExperience } from './experience.ts'
+import { createKeptAccounts } from './kept-accounts.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
-import { createRenewed } from './renewed.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { pricesOf } from './shadow-scores.ts'
 import { createStandingAllowances } from './standing-allowances.ts'
-
-/** What is final is entered within so long. */
-const ACCOUNTS_EVERY_MS = 15_000
 
 /** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
 type RoleKey = {
@@ -70,7 +65,7 @@ type SigningDeps = Pick<
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
-  { agent, policy, ruleset, approval, apart }: RolePolicy,
+  { agent, does, policy, ruleset, approval, apart }: RolePolicy,
   { config, clock, log, onKmsCall, onAccounted, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
@@ -105,15 +100,7 @@ export function createRoleSigning(
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
-  const addPage = async () => {
-    const added = await addNextPage({ ...owns, role }, deps)
-    for (const result of added === null ? [] : resultsOf([added], 'role', new Map()))
-      onAccounted(role, result)
-  }
-  const accounts = createRenewed(addPage, {
-    ...{ clock, everyMs: () => ACCOUNTS_EVERY_MS },
-    onFailed: (error) => log.warn('could not keep accounts', { role, signer: signer.address }, error),
-  })
+  const accounts = createKeptAccounts({ agent, does, policy, ruleset }, { ...deps, clock, log, onAccounted })
   const experience = createExperience(
     { role, chainId: nodes.chainId, signer: signer.address },
     { ...deps, clock, log },

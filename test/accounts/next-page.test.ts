@@ -6,6 +6,7 @@ import { zeroAddress } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { addNextPage } from '../../src/accounts/next-page.ts'
 import { balancesOf, periodOf, resultsOf } from '../../src/accounts/pnl.ts'
+import { workedForOf } from '../../src/accounts/worked-for.ts'
 import { checkFinal } from '../../src/guard/check-final.ts'
 import { type Accounts, openAccounts, type Page, readAccounts } from '../../src/journal/accounts.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
@@ -31,11 +32,13 @@ beforeEach(() => {
   }
 })
 
-const look = async (): Promise<readonly Page[]> => {
+const look = async (
+  whose: Pick<Page, 'signer' | 'owner'> = { signer: scene.liquidator },
+): Promise<readonly Page[]> => {
   // What was just mined is final once the chain has gone on.
   await scene.world.client.mine({ blocks: 70 })
   const of = {
-    ...({ role: 'liquidator', signer: scene.liquidator, deployment: scene.deployment } as const),
+    ...({ role: 'liquidator', deployment: scene.deployment, ...whose } as const),
     ...{ pricesUsdMicros: { sUSD: 1_000_000n }, nativePriceUsdMicros: 3_000_000_000n },
   }
   const byNonce = async (_chain: number, _signer: Address, nonce: number) =>
@@ -175,4 +178,36 @@ it('is read beside the keeper that keeps it', async () => {
   const reader = readAccounts(directory)
   expect(await reader.pages()).toEqual(pages)
   await reader.close()
+})
+
+it('keeps what a vault has, lends and earns, apart from what those who own it give and take', async () => {
+  const { world, deployment } = scene
+  const [asset] = deployment.assets
+  const vault = deployment.vaults[0]?.address ?? '0x'
+  await world.price('3000')
+  const borrower = await world.person(0n, eth('100'))
+  await world.market.write.depositCollateral([eth('100')], by(borrower))
+  await world.market.write.borrow([vault, usd('100000')], by(borrower))
+  const owned = { signer: vault, owner: 'vault' } as const
+  const [first] = await look(owned)
+  const { market } = first?.lent?.[0] ?? {}
+  expect(market).toBe(deployment.markets[0]?.address)
+  expect(first?.lent?.[0]?.assets).toBe((await world.market.read.allocatedAssets([vault])) ?? 0n)
+  const depositor = await world.person(usd('1000'), 0n)
+  await world.sUSD.write.approve([vault, usd('1000')], by(depositor))
+  await world.prime.write.deposit([usd('1000'), depositor], by(depositor))
+  await world.prime.write.allocate([world.market.address, usd('400')], by(world.allocator))
+  await world.client.increaseTime({ seconds: 3_600 })
+  const pages = await look(owned)
+  const [{ page } = { page: undefined }] = periodOf(pages, 0)
+  expect(page?.lines).toMatchObject([
+    { kind: 'flow', assets: usd('1000'), token: asset?.address },
+    { kind: 'moved', assets: -usd('400'), counterparty: market },
+  ])
+  const [before, after] = [first, page].map((each) => each?.lent?.[0]?.assets ?? 0n)
+  const interest = (after ?? 0n) - (before ?? 0n) - usd('400')
+  expect(interest).toBeGreaterThan(0n)
+  expect(workedForOf(periodOf(pages, 0))).toMatchObject([
+    { account: vault, owner: 'vault', flows: usd('1000'), earned: interest, marked: 0n },
+  ])
 })

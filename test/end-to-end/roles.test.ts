@@ -1,9 +1,11 @@
-import { type Address, createPublicClient, erc20Abi, http } from 'viem'
+import { createPublicClient, erc20Abi, http } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { balancesOf, periodOf } from '../../src/accounts/pnl.ts'
+import { assertWhole } from '../../src/accounts/whole.ts'
 import { readAccounts } from '../../src/journal/accounts.ts'
+import { checkAccounts } from '../../src/keeper/check-accounts.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 
 /** What the roles are for; each must come from an agent's own decision. */
@@ -14,23 +16,30 @@ const MS_MAX = 110_000
 /** Opening, all lines and closing of each account, and the chain at the block that each closes at, to the base unit. */
 async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<void> {
   const accounts = readAccounts(config.directory)
-  const period = periodOf(await accounts.pages(), 0)
+  const pages = await accounts.pages()
   await accounts.close()
-  expect(new Set(period.map(({ page }) => page.signer)).size).toBe(config.agents.length)
+  assertWhole(pages)
+  const period = periodOf(pages, 0)
+  const { agents: staffed, deployment } = config
+  const accountsOf = (owner?: 'vault' | 'fund') =>
+    new Set(period.flatMap(({ page }) => (page.owner === owner ? page.signer : []))).size
+  expect(accountsOf()).toBe(staffed.length)
+  expect([accountsOf('vault'), accountsOf('fund')]).toEqual([
+    deployment.vaults.length,
+    deployment.funds.length,
+  ])
   const client = createPublicClient({ transport: http(sandbox.info.rpcUrl) })
-  for (const row of balancesOf(period)) {
-    const { role, symbol, opening, received, paid, gas, unexplained, closing, block: blockNumber } = row
-    const asset = config.deployment.assets.find((each) => each.symbol === symbol)
-    const address = row.signer as Address
-    const onChain =
-      asset === undefined
+  for (const row of await checkAccounts(balancesOf(period), config)) {
+    const { role, symbol, token, opening, received, paid, gas, unexplained, closing, onChain } = row
+    const [address, blockNumber] = [row.signer, row.block]
+    const seen =
+      token === null
         ? client.getBalance({ address, blockNumber })
         : client.readContract({
-            ...{ address: asset.address, abi: erc20Abi, functionName: 'balanceOf', args: [address] },
-            blockNumber,
+            ...{ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [address], blockNumber },
           })
     expect([role, symbol, unexplained, opening + received + paid + gas]).toEqual([role, symbol, 0n, closing])
-    expect([role, symbol, await onChain]).toEqual([role, symbol, closing])
+    expect([role, symbol, await seen, onChain]).toEqual([role, symbol, closing, closing])
   }
 }
 

@@ -10,16 +10,21 @@ import {
   resultsOf,
   symbolOf,
 } from '../../accounts/pnl.ts'
+import { assertWhole } from '../../accounts/whole.ts'
+import { type WorkedFor, workedForOf } from '../../accounts/worked-for.ts'
+import type { RunConfig } from '../../config/config.ts'
 import { readAccounts } from '../../journal/accounts.ts'
 import { type JournalPlace, readJournal } from '../../journal/open.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { command, usageError } from '../command.ts'
+import { command, type Io, usageError } from '../command.ts'
 import { usd } from '../format.ts'
 import { durationMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
+import { configAt } from '../run-order.ts'
+import { type Table, tableText } from '../table.ts'
 
-const BY = [...GROUPS, 'balance', 'line'] as const
+const BY = [...GROUPS, 'balance', 'line', 'account'] as const
 type By = (typeof BY)[number]
 
 const isBy = (text: string): text is By => BY.some((each) => each === text)
@@ -42,34 +47,51 @@ moved, with its transaction.
     by: { help: 'what to sum up by (default: role)', value: 'WHAT' },
     role: { help: 'this role alone', value: 'ROLE' },
     since: { help: 'how far back, for example 24h (default: all there is)', value: 'TIME' },
+    check: { help: 'compare --by balance with the chain at the same blocks; exits with 1 where they differ' },
     json: { help: 'print JSON, one object a line; money in millionths of a US dollar' },
     csv: { help: 'print comma-separated values, with a header' },
   },
   argumentsMax: 0,
-  run: async ({ by = 'role', role, since, json, csv, ...given }, _args, io) => {
+  run: async ({ by: wanted, role, since, check, json, csv, ...given }, _args, io) => {
+    const how = { ...(json === true ? { json } : {}), ...(csv === true ? { csv } : {}) }
+    const by = wanted ?? (check === true ? 'balance' : 'role')
     if (!isBy(by)) throw usageError(`--by is "${by}".`, `give one of ${BY.join(', ')}`)
-    if (json === true && csv === true) throw usageError('--json and --csv are both given.', 'give one')
+    if (check === true && by !== 'balance')
+      throw usageError(`--check is given with --by ${by}.`, 'leave --by out')
+    if (how.json === true && how.csv === true)
+      throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)
     const sinceMs = since === undefined ? 0 : Date.now() - durationMs('since', since)
-    const period = (await readPeriod(place.directory, sinceMs)).filter(
+    const config = check === true ? await configAt(given, io) : undefined
+    const period = (await readPeriod(place.directory, sinceMs, config?.chain.id)).filter(
       ({ page }) => role === undefined || page.role === role,
     )
-    const table = isGroup(by)
-      ? resultTable(by, resultsOf(period, by, await workflowsOf(period, place)))
-      : by === 'balance'
-        ? balanceTable(balancesOf(period))
-        : lineTable(period)
-    if (json === true) io.out(table.rows.map((row) => `${JSON.stringify(row.data)}\n`).join(''))
-    else if (csv === true) io.out(csvOf(table))
-    else io.out(period.length === 0 ? 'Nothing is entered yet.\n' : textOf(table))
+    if (config !== undefined) return compare(balancesOf(period), config, how, io)
+    const isForPeople = json !== true && csv !== true
+    if (period.length === 0 && isForPeople) {
+      io.out('Nothing is entered yet.\n')
+      return 0
+    }
+    const own = period.filter(({ page }) => page.owner === undefined)
+    if (isGroup(by))
+      io.out(tableText(resultTable(by, resultsOf(own, by, await workflowsOf(own, place))), how))
+    else if (by === 'balance') io.out(tableText(balanceTable(balancesOf(period)), how))
+    else if (by === 'line') io.out(tableText(lineTable(period), how))
+    const others = workedForOf(period)
+    // Two tables in one file would be none.
+    const isBelow = by === 'role' && isForPeople && others.length > 0
+    if (isBelow) io.out('\nOf vaults and funds: none of it is the signers’ money.\n')
+    if (isBelow || by === 'account') io.out(tableText(accountTable(others), how))
     return 0
   },
 })
 
-async function readPeriod(directory: string, sinceMs: number): Promise<Period> {
+async function readPeriod(directory: string, sinceMs: number, chainId?: number): Promise<Period> {
   const accounts = readAccounts(directory)
   try {
-    return periodOf(await accounts.pages(), sinceMs)
+    const pages = await accounts.pages()
+    assertWhole(pages, chainId)
+    return periodOf(pages, sinceMs)
   } finally {
     await accounts.close()
   }
@@ -89,14 +111,8 @@ async function workflowsOf(period: Period, place: JournalPlace): Promise<Readonl
   })
 }
 
-/** What is printed: columns, each cell as people read it, and each row as data. */
-type Table = {
-  readonly columns: readonly string[]
-  readonly rows: readonly {
-    readonly cells: readonly string[]
-    readonly data: Readonly<Record<string, string | readonly string[] | null>>
-  }[]
-}
+/** How it is printed. */
+type How = { readonly json?: true; readonly csv?: true }
 
 const money = (micros: bigint | null) => (micros === null ? '' : usd(String(micros)))
 
@@ -120,19 +136,67 @@ function resultTable(by: Group, results: readonly Result[]): Table {
   }
 }
 
+/** Compare what accounts close at with the chain, and print that. @returns the exit code. */
+async function compare(rows: readonly AccountRow[], config: RunConfig, how: How, io: Io): Promise<number> {
+  const { checkAccounts } = await import('../../keeper/check-accounts.ts')
+  const checked = await checkAccounts(rows, config)
+  const table = balanceTable(rows)
+  io.out(
+    tableText(
+      {
+        columns: [...table.columns, 'on chain'],
+        rows: table.rows.map(({ cells, data }, at) => {
+          const { onChain = null, decimals } = checked[at] ?? { decimals: 0 }
+          const text = onChain === null ? 'not read' : decimal(onChain, decimals)
+          return { cells: [...cells, text], data: { ...data, onChain: onChain === null ? null : text } }
+        }),
+      },
+      how,
+    ),
+  )
+  const differ = checked.filter(({ onChain, closing }) => onChain !== null && onChain !== closing).length
+  const unread = checked.filter(({ onChain }) => onChain === null).length
+  const unexplained = rows.filter((row) => row.unexplained !== 0n).length
+  const of = `${rows.length} accounts: opening and lines make each closing balance`
+  io.err(
+    `${of}; ${differ} differ from the chain, ${unread} the nodes do not have any more, ${unexplained} have something unexplained.\n`,
+  )
+  return differ + unread === 0 ? 0 : 1
+}
+
+/** A role, or of what is not its signer's whose it is. */
+const nameOf = ({ role, owner }: { readonly role: string; readonly owner?: AccountRow['owner'] }) =>
+  owner === undefined ? role : `${role}: ${owner}`
+
 function balanceTable(rows: readonly AccountRow[]): Table {
-  const columns = ['role', 'token', 'opening', 'received', 'paid', 'gas', 'unexplained', 'closing', 'block']
+  const columns = [
+    ...['role', 'token', 'opening', 'received', 'paid', 'gas', 'unexplained', 'closing', 'block', 'account'],
+  ]
   return {
     columns,
-    rows: rows.map(({ role, signer, symbol, decimals, block, ...amounts }) => {
+    rows: rows.map(({ role, owner, signer, symbol, decimals, block, ...amounts }) => {
       const { opening, received, paid, gas, unexplained, closing } = amounts
       const shown = [opening, received, paid, gas, unexplained, closing].map((each) =>
         decimal(each, decimals),
       )
-      const cells = [role, symbol, ...shown, String(block)]
+      const cells = [nameOf({ role, owner }), symbol, ...shown, String(block), signer]
       return {
         cells,
         data: { signer, ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) },
+      }
+    }),
+  }
+}
+
+function accountTable(accounts: readonly WorkedFor[]): Table {
+  return {
+    columns: ['account', 'role', 'flows', 'earned', 'marked', 'total'],
+    rows: accounts.map(({ account, owner, role, flows, earned, marked, hashes }) => {
+      const sums = { flows, earned, marked, total: flows + earned + marked }
+      const texts = Object.entries(sums).map(([name, micros]) => [name, String(micros)] as const)
+      return {
+        cells: [`${owner} ${account}`, role, ...Object.values(sums).map(money)],
+        data: { account, owner, role, ...Object.fromEntries(texts), hashes },
       }
     }),
   }
@@ -156,7 +220,7 @@ function lineTable(period: Period): Table {
     rows: entriesOf(period).map(({ page, line, usdMicros, workflowId }) => {
       const decimals = page.tokens.find(({ token }) => token === line.token)?.decimals ?? 0
       const cells = [
-        ...[new Date(page.to.atMs).toISOString(), String(line.blockNumber), page.role, line.kind],
+        ...[new Date(page.to.atMs).toISOString(), String(line.blockNumber), nameOf(page), line.kind],
         ...[decimal(line.assets, decimals), symbolOf(page, line), decimal(usdMicros, 6)],
         ...[line.counterparty ?? '', line.hash ?? '', workflowId ?? ''],
       ]
@@ -169,29 +233,4 @@ function lineTable(period: Period): Table {
       }
     }),
   }
-}
-
-/** Source: RFC 4180; groups of three digits are left out, so that a sheet reads numbers. */
-function csvOf({ columns, rows }: Table): string {
-  const cell = (text: string) => {
-    const plain = /^[-+$]*[\d,]+(\.\d+)?$/.test(text) ? text.replaceAll(/[$,+]/g, '') : text
-    return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
-  }
-  return [columns, ...rows.map(({ cells }) => cells)]
-    .map((cells) => `${cells.map(cell).join(',')}\n`)
-    .join('')
-}
-
-function textOf({ columns, rows }: Table): string {
-  const all = [columns, ...rows.map(({ cells }) => cells)]
-  const widths = columns.map((_, at) => Math.max(...all.map((cells) => cells[at]?.length ?? 0)))
-  const isWord = (at: number) => at === 0 || rows.some(({ cells }) => /[a-z]/i.test(cells[at] ?? ''))
-  return all
-    .map((cells) => {
-      const padded = cells.map((cell, at) =>
-        isWord(at) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
-      )
-      return `${padded.join('  ').trimEnd()}\n`
-    })
-    .join('')
 }

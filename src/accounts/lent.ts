@@ -1,0 +1,27 @@
+import { type Address, parseAbi } from 'viem'
+import type { Head, Nodes } from '../chain/nodes.ts'
+import { allocatedView } from '../guard/sanity/allocator-views.ts'
+import { createReads, createView, uint } from '../guard/views.ts'
+import type { Balance, Lent } from '../journal/accounts.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+
+const view = createView(parseAbi(['function supplyRatePerSecond() view returns (uint256)']))
+
+/** Read what a vault has in each market at a block. Where a market does not say it, nothing is lent there. Throws `node.*`. */
+export async function readLent(
+  vault: Address,
+  { markets }: Pick<Deployment, 'markets'>,
+  nodes: Pick<Nodes, 'calls'>,
+  head: Head,
+): Promise<readonly (Lent & Balance)[]> {
+  const reads = createReads()
+  const asked = markets.map(({ address: market, loanAsset: token }) => ({
+    ...{ market, token },
+    assets: reads.ask(allocatedView(market, vault)),
+    rate: reads.ask(view('supplyRatePerSecond', market, [], uint)),
+  }))
+  reads.fill(await nodes.calls(reads.calls, head))
+  return asked.map(({ market, token, assets, rate }) => ({
+    ...{ market, token, assets: assets() ?? 0n, ratePerSecondWad: rate() ?? 0n },
+  }))
+}
