@@ -1,5 +1,5 @@
+import type { Decision } from '../../agents/agent.ts'
 import { decide } from '../../agents/liquidator/decide.ts'
-import { facilitySubject } from '../../agents/liquidator/judge.ts'
 import type { LiquidatorPolicy } from '../../agents/liquidator/policy.ts'
 import type { FacilitySeen } from '../../agents/liquidator/seen.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
@@ -46,22 +46,21 @@ function inTurn(
   return proposals
 }
 
-/** Those below health one. */
-const unhealthy = (seen: Seen, rules: LiquidatorPolicy): readonly FacilitySeen[] => {
-  const healthy = new Set(
-    decide(seen, rules).passedOver.flatMap(({ check, subject }) =>
-      check === 'health_above_one' ? [subject] : [],
-    ),
-  )
-  return seen.facilities.filter((one) => !healthy.has(facilitySubject(one)))
-}
+/** Those whose collateral, so far as it counts, is worth less than their debt. */
+const unhealthy = ({ facilities, markets }: Seen): readonly FacilitySeen[] =>
+  facilities.filter(({ marketAddress, collateralAssets, positionDebtAssets }) => {
+    const market = markets.find(({ address }) => address === marketAddress)
+    const price = Number(market?.oracle?.priceWad ?? 0n) / 1e18
+    const worth = (Number(collateralAssets) / 10 ** (market?.collateralDecimals ?? 0)) * price
+    return worth * ((market?.liquidationThresholdBps ?? 0) / 1e4) < Number(positionDebtAssets) / 1e6
+  })
 
 /** First come: as they are listed. */
-const firstCome: Strategy = (seen, rules) => inTurn(seen, rules, unhealthy(seen, rules))
+const firstCome: Strategy = (seen, rules) => inTurn(seen, rules, unhealthy(seen))
 
 /** Greedy: the most profit for each dollar first. */
 const greedyByYield: Strategy = (seen, rules) => {
-  const alone = unhealthy(seen, rules).flatMap((one) => {
+  const alone = unhealthy(seen).flatMap((one) => {
     const proposal = tryAlone(seen, rules, one, 0)
     if (proposal === undefined) return []
     return [{ one, perDollar: Number(proposal.gainUsdMicros ?? 0n) / Number(proposal.exposure.usdMicros) }]
@@ -88,21 +87,27 @@ const isUntrusted = ({ freshness, references, markets }: Seen) =>
   !freshness.ok || (references.btcReferenceOracle?.priceWad ?? 0n) * 2n < (markets[0]?.oracle?.priceWad ?? 0n)
 
 /** Watch a run: the least share of the best set, what was chosen by its worth, and what never should have been. */
-function watching(rules: LiquidatorPolicy) {
+function watching(decideOne: LiquidatorDecide, rules: LiquidatorPolicy) {
   const watched = { share: 100, belowFloor: 0, untrusted: 0 }
+  let passedOver: Decision['passedOver'] = []
+  const strategy: Strategy = (seen) => {
+    const decided = decideOne(seen, rules)
+    passedOver = decided.passedOver
+    return decided.proposals
+  }
   const watch = (seen: Seen, chosen: readonly Proposal[]) => {
     if (isUntrusted(seen)) {
       watched.untrusted += chosen.length
       return
     }
     const worths = worthsOf(seen, rules, chosen)
-    const raced = decide(seen, rules).passedOver.filter(({ check }) => check === 'lost_race')
+    const raced = passedOver.filter(({ check }) => check === 'lost_race')
     const left = new Set(raced.map(({ subject }) => subject))
     watched.share = Math.min(watched.share, shareOfBest(seen, rules, sum(worths), left))
     const floor = Number(rules.profitUsdMicrosMin) / 1e6
     watched.belowFloor += worths.filter((worth) => worth < floor - 0.01).length
   }
-  return { watched, watch }
+  return { watched, strategy, watch }
 }
 
 type Watch = ReturnType<typeof watching>['watch']
@@ -136,8 +141,8 @@ export const liquidatorWeatherJudge = (decideOne: LiquidatorDecide = decide): Ju
   play: (scenario, seed) => {
     if (!isPlayed(scenario)) throw new RangeError(`The liquidator has nothing to do in ${scenario}.`)
     const { rules } = keeperOf(seed)
-    const { watched, watch } = watching(rules)
-    const ours = playAll(scenario, seed, (seen) => decideOne(seen, rules).proposals, watch)
+    const { watched, strategy, watch } = watching(decideOne, rules)
+    const ours = playAll(scenario, seed, strategy, watch)
     const first = playAll(scenario, seed, firstCome)
     const greedy = playAll(scenario, seed, greedyByYield)
     const gas = Number(rules.gas.liquidateGas)

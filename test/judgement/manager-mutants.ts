@@ -28,6 +28,20 @@ const doubled: ManagerDecide = (seen, policy) => {
   const twice = decided.proposals.map((one) => ({ ...one, gainUsdMicros: 2n * (one.gainUsdMicros ?? 0n) }))
   return { ...decided, proposals: twice }
 }
+/** What a bid pays is taken for what it brings. */
+const paidForGained: ManagerDecide = (seen, policy) => {
+  const decided = decide(seen, policy)
+  const proposals = decided.proposals.map((one) => ({
+    ...one,
+    gainUsdMicros: (one.gainUsdMicros ?? 0n) + one.exposure.usdMicros,
+  }))
+  return { ...decided, proposals }
+}
+const costOfMoneyForgotten = forgetting(() => ({ capitalCostBpsPerYear: 0 }))
+/** What brought less than was said is taken to have brought more. */
+const learnedUpsideDown = seeing(({ experience }) => ({
+  experience: experience.map((one) => ({ ...one, errors: -one.errors, gains: -one.gains })),
+}))
 const unlearned = seeing(() => ({ experience: [] }))
 const secondPriceIgnored = seeing(({ markets }) => ({
   markets: markets.map((market) => ({ ...market, reference: market.oracle })),
@@ -83,5 +97,23 @@ export const managerMutants: readonly Mutant[] = [
     judge: managerOracleJudge(secondPriceIgnored),
     scenario: 'coherent-oracle',
     figure: 'lostUsd',
+  },
+  {
+    name: 'what is paid counted as gained',
+    judge: managerFairJudge(paidForGained),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'cost of money forgotten',
+    judge: managerFairJudge(costOfMoneyForgotten),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'the sign of what was learned turned',
+    judge: managerAdverseJudge(learnedUpsideDown),
+    scenario: 'lemons',
+    figure: 'cameOfPaidPercent',
   },
 ]

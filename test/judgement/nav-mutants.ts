@@ -1,6 +1,7 @@
 import { decide } from '../../agents/nav-reporter/decide.ts'
 import type { ReportPolicy } from '../../agents/nav-reporter/policy.ts'
 import type { ReportSeen } from '../../agents/nav-reporter/see.ts'
+import type { Proposal } from '../../src/workflow/proposal.ts'
 import { WAD } from '../agents/nav-reporter/fixtures.ts'
 import type { Mutant } from './judgement.ts'
 import { DAY_S } from './nav-books.ts'
@@ -29,6 +30,16 @@ const mistaking = ({ policy = () => ({}), seen = () => ({}) }: Change): Decide =
       },
     )
 }
+
+/** Reports something else than it decided. */
+const reporting =
+  (change: (input: Input, nowS: number) => Input): Decide =>
+  (given, by) => {
+    const { proposals, ...rest } = decide(given, by)
+    const { timestampS } = given.chain
+    return { ...rest, proposals: proposals.map((one) => ({ ...one, input: change(one.input, timestampS) })) }
+  }
+type Input = Proposal['input']
 
 type Source = ReportPolicy['sources'][string]
 const everySource = (change: (one: Source) => Source) => (report: ReportPolicy) => ({
@@ -93,5 +104,19 @@ export const navMutants: readonly Mutant[] = [
     scenario: 'corrected-values',
     figure: 'wrongToldPercent',
     judge: navCorrectionsOf(mistaking({ policy: () => ({ materialityBps: 10_000n }) })),
+  },
+  {
+    name: 'a decimal lost',
+    scenario: 'lagging-sources',
+    figure: 'worstErrorBps',
+    judge: navWorldsOf(
+      reporting((input) => ({ ...input, value: String(BigInt(String(input.value)) / 10n) })),
+    ),
+  },
+  {
+    name: 'the time of now given to the value of then',
+    scenario: 'lagging-sources',
+    figure: 'reportedOfKnownPercent',
+    judge: navWorldsOf(reporting((input, nowS) => ({ ...input, valuationTimestamp: String(nowS) }))),
   },
 ]

@@ -20,6 +20,19 @@ const proposing =
   }
 
 const doubled = proposing((proposal) => [{ ...proposal, gainUsdMicros: 2n * (proposal.gainUsdMicros ?? 0n) }])
+/** What comes back of a bid is taken for what it brings. */
+const refundsGained = proposing((proposal) => [
+  { ...proposal, gainUsdMicros: (proposal.gainUsdMicros ?? 0n) + proposal.exposure.usdMicros },
+])
+/** What brought less than was said is taken to have brought more. */
+const learnedUpsideDown = seeing(({ experience }) => ({
+  experience: experience.map((one) => ({ ...one, errors: -one.errors, gains: -one.gains })),
+}))
+/** Its own bids are taken for a rival's, and outbid. */
+const ownBidsForgotten = seeing(({ rfqs, auctions, signer }) => ({
+  rfqs: rfqs.map((rfq) => ({ ...rfq, bids: rfq.bids.filter(({ bidder }) => bidder !== signer) })),
+  auctions: auctions.map((one) => ({ ...one, bestBidder: null })),
+}))
 const unlearned = seeing(() => ({ experience: [] }))
 const secondPriceIgnored = seeing(({ prices }) => ({
   prices: prices.map((price) => ({ ...price, reference: price.oracle })),
@@ -76,5 +89,23 @@ export const rfqMutants: readonly Mutant[] = [
     judge: rfqBidderJudge(refundsForgotten),
     scenario: 'calm',
     figure: 'profitUsd',
+  },
+  {
+    name: 'refunds counted as gained',
+    judge: rfqFairJudge(refundsGained),
+    scenario: 'equals',
+    figure: 'saidAboveCamePercent',
+  },
+  {
+    name: 'the sign of what was learned turned',
+    judge: rfqAdverseJudge(learnedUpsideDown),
+    scenario: 'lemons',
+    figure: 'lastQuarterUsd',
+  },
+  {
+    name: 'our own bids forgotten',
+    judge: rfqFairJudge(ownBidsForgotten),
+    scenario: 'equals',
+    figure: 'cameUsd',
   },
 ]
