@@ -97,6 +97,33 @@ export const misnamedIn = (guard: GuardPolicy, pinned: Deployment, codes: Codes)
     return [{ path, problem, fix }]
   })
 
+/**
+ * Find venues whose code lacks what they are called by where something is sold: nothing would ever be quoted there, or sold.
+ * `named` are the contracts that the role's limits name, by their places. Pure.
+ */
+export const venuesWithout = (
+  { allow, views }: GuardPolicy,
+  named: readonly (readonly [place: string, name: string])[],
+  pinned: Deployment,
+  codes: Codes,
+): readonly Weakness[] => {
+  const swaps = allow.filter(({ target }) => target === '$input.venueAddress').map((rule) => rule.function)
+  const items = [...swaps, ...views]
+    .map((text) => parseFunction(text, 'guard'))
+    .filter(({ name }, index) => index < swaps.length || name === 'quote')
+  return named.flatMap(([place, name]) => {
+    const at = namedBy(`$contract.${name}`, pinned)
+    if (!place.endsWith('.venue') || at === null) return []
+    return items
+      .filter((item) => isIn(item, at, codes) === false)
+      .map((item) => ({
+        path: ['guard', 'sanity', ...place.split('.')],
+        problem: `guard.sanity.${place} is ${name}, which has no ${toFunctionSignature(item)} in its code`,
+        fix: 'name the contract that has it, or correct the function in guard.allow and guard.views',
+      }))
+  })
+}
+
 /** Whether some of these contracts has a function, by its selector; null where the code of one is not known. */
 function isIn(item: AbiFunction, among: readonly Address[], codes: Codes): boolean | null {
   // A compiler leaves out zeros that a selector begins with.

@@ -3,7 +3,7 @@ import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { counted, duration, native, tokens, usd } from '../units.ts'
-import { type Codes, misnamedIn } from './policy-functions.ts'
+import { type Codes, misnamedIn, venuesWithout } from './policy-functions.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** A policy that loads, with what it was compiled to. */
@@ -12,6 +12,12 @@ type Compiled = Pick<RolePolicy, 'policy' | 'ruleset' | 'approval'>
 /** Find what in a policy binds nothing, or less than it says. Pure. */
 export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): readonly Weakness[] => [
   ...misnamedIn(compiled.policy.guard, compiled.ruleset.deployment, codes),
+  ...venuesWithout(
+    compiled.policy.guard,
+    sanityOf(compiled.ruleset.role).contracts?.(compiled.policy.guard.sanity) ?? [],
+    compiled.ruleset.deployment,
+    codes,
+  ),
   ...weaknessesIn(compiled.policy.guard, compiled.ruleset),
   ...contradictionsIn(
     value,

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { toFunctionSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
@@ -140,6 +141,23 @@ describe('a policy that is checked before anything runs by it', () => {
     shipped
       .replace('  exits: {}', `  exits: { cbBTC/USDC: { venue: ${strategy}, saleMax: "1 cbBTC" } }`)
       .replace('    exits: {}', `    exits: { cbBTC/USDC: { ${guard}, saleMax: "1 cbBTC" } }`)
+  it('says of a venue which function its code has not', () => {
+    const file = written(
+      sold('ethReferenceOracle', 'venue: ethReferenceOracle, referenceContract: btcReferenceOracle'),
+    )
+    const [swap, quote] = ['swap(address,uint256,uint256,address,uint256)', 'quote(address,uint256)'] as const
+    const lintsOf = (...functions: readonly string[]) => {
+      const code = functions.map((each) => toFunctionSelector(each).slice(2)).join('')
+      const codes = new Map([[`0x${'8'.repeat(40)}` as const, `0x${code}` as const]])
+      return checkFile(file, CONFIG, codes).lints.map(({ problem }) => problem)
+    }
+    const lacks = (signature: string) =>
+      `guard.sanity.exits.cbBTC/USDC.venue is ethReferenceOracle, which has no ${signature} in its code`
+    expect(lintsOf(swap, quote)).toEqual([])
+    expect(lintsOf(swap)).toEqual([lacks(quote)])
+    expect(lintsOf()).toEqual([lacks(swap), lacks(quote)])
+  })
+
   it.each([
     [
       'a venue',
