@@ -45,7 +45,7 @@ export function candidateOf(
     return { check: 'value_disputed', message }
   }
   const value = valuate(lot.worthAssets, { ...lot, experience }, lot.lane, quote, policy)
-  if (value.expected.isBeyond) return beyondStop(value.expected, policy.experienceBpsMax)
+  if (value.expected.isBeyond) return beyondStop(value.expected, policy.experienceBpsMax, 'asset-manager')
   const leastAssets = highest(lot.reserveAssets, lot.bestAssets + 1n)
   const raise = (lot.worthAssets * BigInt(policy.raiseBps)) / BPS
   const wantedAssets = lot.bestAssets === 0n ? leastAssets : highest(leastAssets, lot.bestAssets + raise)

@@ -63,7 +63,7 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
   if ('check' in priced) return priced
   const names = namesOf(row, seen)
   const losing = losingOn(seen.experience, names, capitalCostOf(lane, policy.bidding))
-  if (losing !== null) return losingStop(losing)
+  if (losing !== null) return losingStop(losing, 'asset-manager')
   return {
     row,
     lane,

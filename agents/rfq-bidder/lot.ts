@@ -39,7 +39,7 @@ export function judgeLot(
   if ('check' in priced) return priced
   const names = namesOf(offer, priced)
   const losing = losingOn(seen.experience, names)
-  if (losing !== null) return losingStop(losing)
+  if (losing !== null) return losingStop(losing, 'rfq-bidder')
   if (commitments.unknown !== null) return { check: 'exposure_unknown', message: commitments.unknown }
   const heldAssets = heldWithout(offer, commitments, seen)
   if (heldAssets === null) {
@@ -67,7 +67,7 @@ export function judgeLot(
     },
     policy,
   )
-  if (worth.expected.isBeyond) return beyondStop(worth.expected, policy.shadeBpsMax)
+  if (worth.expected.isBeyond) return beyondStop(worth.expected, policy.shadeBpsMax, 'rfq-bidder')
   return { priced, worth, names }
 }
 

@@ -167,6 +167,8 @@ describe('a position that is worth more to us than it costs', () => {
     expect(valued(after(40, -0.03, 0.003)).by).toBe('measured')
     // Further below than the policy lets experience move it, whatever was gained.
     expect(checksOf(after(40, -0.4, 0.3))).toEqual(['experience_against'])
+    const [left] = decide(after(40, -0.4, 0.3), policy()).passedOver
+    expect(left?.message).toContain('`rolekeeper experience forget asset-manager`')
   })
 
   it('is bid for by the gain on what is bid where there are several', () => {

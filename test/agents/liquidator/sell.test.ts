@@ -119,6 +119,11 @@ describe('what was seized', () => {
       'exit_without_depth',
     ],
     [
+      'the venue says too little',
+      { exits: [exit({ quotes: [{ assets: HELD, loanAssets: HELD * 490n }] })] },
+      'exit_without_depth',
+    ],
+    [
       'the venue does not answer',
       { exits: [exit({ quotes: [{ assets: HELD, loanAssets: null }] })] },
       'exit_not_quoted',

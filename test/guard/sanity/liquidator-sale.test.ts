@@ -1,5 +1,6 @@
 import { type Address, encodeAbiParameters, type Hex, parseAbi, toFunctionSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import type { Call, Head, SimulationRequest, SimulationResult } from '../../../src/chain/nodes.ts'
 import { checkFinal } from '../../../src/guard/check-final.ts'
 import { checkPrepared } from '../../../src/guard/check-prepared.ts'
@@ -9,6 +10,7 @@ import { compose } from '../../../src/pipeline/compose.ts'
 import type { Deployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import type { FrozenAnswer, Workflow } from '../../../src/workflow/workflow.ts'
+import { policyOf } from '../../support/policies.ts'
 import {
   bound,
   COLLATERAL,
@@ -22,6 +24,16 @@ import {
   sections,
 } from '../fixtures.ts'
 
+/** What bounds a sale in the policy that the sandbox runs by, as it is written. */
+const { strategy, limits } = z
+  .object({
+    strategy: z.object({
+      exits: z.record(z.string(), z.object({ saleMax: z.string() })),
+      collaterals: z.record(z.string(), z.object({ inventoryMax: z.string() })),
+    }),
+    limits: z.object({ loss: z.object({ perHour: z.string() }) }),
+  })
+  .parse(policyOf('liquidator'))
 const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
 const PRICE_WAD = 60_000n * WAD
@@ -158,6 +170,22 @@ async function cleared(says: Says = {}, proposal = sale(), rules = ruleset): Pro
   )
   return checked.ok ? 'cleared' : checked.check
 }
+
+it('loses no more at once to venues that lie, in the sandbox, than its hour may lose', () => {
+  // By what the story's markets begin with.
+  const usdOf: Readonly<Record<string, number>> = { sBTC: 60_000, sETH: 3_000 }
+  const worth = (amount: string) => {
+    const [count = '', symbol = ''] = amount.split(' ')
+    return Number(count) * (usdOf[symbol] ?? Number.NaN)
+  }
+  const sum = (amounts: readonly string[]) => amounts.map(worth).reduce((one, other) => one + other)
+  const lossMax = Number(limits.loss.perHour.replace(/,| USD/g, ''))
+  expect(sum(Object.values(strategy.exits).map(({ saleMax }) => saleMax))).toBeLessThanOrEqual(lossMax)
+  // What it took at once while nothing but the inventory bounded it.
+  expect(sum(Object.values(strategy.collaterals).map(({ inventoryMax }) => inventoryMax))).toBeGreaterThan(
+    lossMax,
+  )
+})
 
 describe('a sale of our own', () => {
   it('is composed of what the rules say: exactly what is sold is approved, and the swap pays ourselves', () => {
