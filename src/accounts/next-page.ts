@@ -59,7 +59,12 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       ? {}
       : { lent: lent.map(({ market, assets, ratePerSecondWad }) => ({ market, assets, ratePerSecondWad })) }),
     tokens: [
-      ...deployment.assets.map(({ address: token, symbol, decimals }) => ({ token, symbol, decimals })),
+      ...deployment.assets.map(({ address: token, symbol, decimals }) => ({
+        ...{ token, symbol, decimals },
+        ...(deployment.markets.some(({ collateralAsset }) => collateralAsset === token)
+          ? ({ isCollateral: true } as const)
+          : {}),
+      })),
       NATIVE_COIN,
     ],
     closing: owned.wallet,

@@ -53,8 +53,8 @@ export type Page = {
   /** Transactions of the signer up to there. */
   readonly count: number
   readonly lines: readonly Line[]
-  /** What has an account, with its unit. */
-  readonly tokens: readonly (Denomination & Pick<Balance, 'token'>)[]
+  /** What has an account, with its unit; collateral is what the oracle of a market prices, anything else the policy. */
+  readonly tokens: readonly (Denomination & Pick<Balance, 'token'> & { readonly isCollateral?: true })[]
   readonly closing: readonly Balance[]
   /** In what it has at the deployment's contracts: escrow, claims and shares of vaults; of a vault, what it lends. */
   readonly positions: readonly Balance[]

@@ -11,20 +11,22 @@ import {
   symbolOf,
 } from '../../accounts/pnl.ts'
 import { assertWhole } from '../../accounts/whole.ts'
-import { type WorkedFor, workedForOf } from '../../accounts/worked-for.ts'
+import { workedForOf } from '../../accounts/worked-for.ts'
+import { reportsOf, worksOf } from '../../accounts/works.ts'
 import type { RunConfig } from '../../config/config.ts'
-import { readAccounts } from '../../journal/accounts.ts'
+import { type Page, readAccounts } from '../../journal/accounts.ts'
 import { type JournalPlace, readJournal } from '../../journal/open.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { usd } from '../format.ts'
+
 import { durationMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
 import { configAt } from '../run-order.ts'
 import { type Table, tableText } from '../table.ts'
+import { accountTable, money, nameOf, reportTable, workTable } from '../worked-for-tables.ts'
 
-const BY = [...GROUPS, 'balance', 'line', 'account'] as const
+const BY = [...GROUPS, 'balance', 'line', 'account', 'opportunity', 'report'] as const
 type By = (typeof BY)[number]
 
 const isBy = (text: string): text is By => BY.some((each) => each === text)
@@ -37,11 +39,13 @@ export const pnl = command({
   help: `Say what came of what roles said, by the accounts that the keeper keeps of its signers: what moved, each at the price
 when it moved, what gas cost, what changed in escrow, claims and shares, and what prices did to what was held. All of it
 is final on chain. --by balance gives each account from its opening to its closing balance; --by line everything that
-moved, with its transaction.
+moved, with its transaction; --by account the vaults and funds that a role works for; --by opportunity what each came to
+at its end, an hour later and when it was sold, and the block of the prices; --by report each report beside the next one.
 
   rolekeeper pnl --since 24h
-  rolekeeper pnl --by workflow --role liquidator
-  rolekeeper pnl --by line --csv > accounts.csv`,
+  rolekeeper pnl --by opportunity --role liquidator
+  rolekeeper pnl --by line --csv > accounts.csv
+  rolekeeper pnl --check`,
   options: {
     ...PLACE,
     by: { help: 'what to sum up by (default: role)', value: 'WHAT' },
@@ -63,42 +67,71 @@ moved, with its transaction.
     const place = await placeOf(given, io)
     const sinceMs = since === undefined ? 0 : Date.now() - durationMs('since', since)
     const config = check === true ? await configAt(given, io) : undefined
-    const period = (await readPeriod(place.directory, sinceMs, config?.chain.id)).filter(
-      ({ page }) => role === undefined || page.role === role,
+    const pages = (await readPages(place.directory, config?.chain.id)).filter(
+      (page) => role === undefined || page.role === role,
     )
+    const period = periodOf(pages, sinceMs)
     if (config !== undefined) return compare(balancesOf(period), config, how, io)
-    const isForPeople = json !== true && csv !== true
-    if (period.length === 0 && isForPeople) {
+    if (period.length === 0 && json !== true && csv !== true) {
       io.out('Nothing is entered yet.\n')
       return 0
     }
-    const own = period.filter(({ page }) => page.owner === undefined)
-    if (isGroup(by))
-      io.out(tableText(resultTable(by, resultsOf(own, by, await workflowsOf(own, place))), how))
-    else if (by === 'balance') io.out(tableText(balanceTable(balancesOf(period)), how))
-    else if (by === 'line') io.out(tableText(lineTable(period), how))
+    io.out(tableText(await tableOf(by, { pages, period, sinceMs, place }), how))
     const others = workedForOf(period)
     // Two tables in one file would be none.
-    const isBelow = by === 'role' && isForPeople && others.length > 0
-    if (isBelow) io.out('\nOf vaults and funds: none of it is the signers’ money.\n')
-    if (isBelow || by === 'account') io.out(tableText(accountTable(others), how))
+    if (by === 'role' && json !== true && csv !== true && others.length > 0)
+      io.out(
+        `\nOf vaults and funds: none of it is the signers’ money.\n${tableText(accountTable(others), how)}`,
+      )
     return 0
   },
 })
 
-async function readPeriod(directory: string, sinceMs: number, chainId?: number): Promise<Period> {
+/** What there is to print. */
+type Entered = {
+  readonly pages: readonly Page[]
+  readonly period: Period
+  readonly sinceMs: number
+  readonly place: JournalPlace
+}
+
+async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Promise<Table> {
+  const own = period.filter(({ page }) => page.owner === undefined)
+  if (isGroup(by)) return resultTable(by, resultsOf(own, by, await workflowsOf(own, place)))
+  switch (by) {
+    case 'balance':
+      return balanceTable(balancesOf(period))
+    case 'line':
+      return lineTable(period)
+    case 'account':
+      return accountTable(workedForOf(period))
+    case 'report':
+      return reportTable(reportsOf((await workflowsOf(own, place)).values()))
+    case 'opportunity': {
+      // What was held before is sold first: all pages count.
+      const all = pages.filter(({ owner }) => owner === undefined).map((page) => ({ page }))
+      const works = worksOf(pages, await workflowsOf(all, place))
+      return workTable(works.filter(({ movedAtMs }) => movedAtMs >= sinceMs))
+    }
+  }
+}
+
+async function readPages(directory: string, chainId?: number): Promise<readonly Page[]> {
   const accounts = readAccounts(directory)
   try {
     const pages = await accounts.pages()
     assertWhole(pages, chainId)
-    return periodOf(pages, sinceMs)
+    return pages
   } finally {
     await accounts.close()
   }
 }
 
 /** The workflows that lines belong to. */
-async function workflowsOf(period: Period, place: JournalPlace): Promise<ReadonlyMap<string, Workflow>> {
+async function workflowsOf(
+  period: Parameters<typeof entriesOf>[0],
+  place: JournalPlace,
+): Promise<ReadonlyMap<string, Workflow>> {
   const ids = new Set(entriesOf(period).flatMap(({ workflowId }) => workflowId ?? []))
   if (ids.size === 0) return new Map()
   return readJournal(place, async (journal) => {
@@ -113,8 +146,6 @@ async function workflowsOf(period: Period, place: JournalPlace): Promise<Readonl
 
 /** How it is printed. */
 type How = { readonly json?: true; readonly csv?: true }
-
-const money = (micros: bigint | null) => (micros === null ? '' : usd(String(micros)))
 
 function resultTable(by: Group, results: readonly Result[]): Table {
   return {
@@ -164,10 +195,6 @@ async function compare(rows: readonly AccountRow[], config: RunConfig, how: How,
   return differ + unread === 0 ? 0 : 1
 }
 
-/** A role, or of what is not its signer's whose it is. */
-const nameOf = ({ role, owner }: { readonly role: string; readonly owner?: AccountRow['owner'] }) =>
-  owner === undefined ? role : `${role}: ${owner}`
-
 function balanceTable(rows: readonly AccountRow[]): Table {
   const columns = [
     ...['role', 'token', 'opening', 'received', 'paid', 'gas', 'unexplained', 'closing', 'block', 'account'],
@@ -183,20 +210,6 @@ function balanceTable(rows: readonly AccountRow[]): Table {
       return {
         cells,
         data: { signer, ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) },
-      }
-    }),
-  }
-}
-
-function accountTable(accounts: readonly WorkedFor[]): Table {
-  return {
-    columns: ['account', 'role', 'flows', 'earned', 'marked', 'total'],
-    rows: accounts.map(({ account, owner, role, flows, earned, marked, hashes }) => {
-      const sums = { flows, earned, marked, total: flows + earned + marked }
-      const texts = Object.entries(sums).map(([name, micros]) => [name, String(micros)] as const)
-      return {
-        cells: [`${owner} ${account}`, role, ...Object.values(sums).map(money)],
-        data: { account, owner, role, ...Object.fromEntries(texts), hashes },
       }
     }),
   }

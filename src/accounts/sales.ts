@@ -1,0 +1,102 @@
+import type { Address } from 'viem'
+import type { Page } from '../journal/accounts.ts'
+import type { Entry } from './pnl.ts'
+import { isCollateral, netOf, type Thread } from './threads.ts'
+
+/** What the last that was bought was sold for with all before it, millionths of a US dollar, on which page, and what moved. */
+export type Sale = { readonly usdMicros: bigint; readonly page: Page; readonly entries: readonly Entry[] }
+
+/** Something that came, and what of it is there yet; without a thread nobody of ours bought it. */
+type Held = { readonly thread: Thread | null; readonly token: Address | null; left: bigint }
+/** What left and is not paid for yet, first in, first out of what was held. */
+type Given = {
+  readonly entry: Entry
+  readonly parts: readonly { readonly held: Held; readonly assets: bigint }[]
+}
+
+/**
+ * Say what was sold for how much: of each token what came first goes first. It is paid for in the same transaction, or by what
+ * the one who got it pays next. Pure.
+ * @param entries all that moved of one account, after the page that opens it.
+ * @returns those threads of which all that was bought is sold.
+ */
+export function salesOf(
+  threads: readonly Thread[],
+  entries: readonly Entry[],
+  opening: Page | undefined,
+): ReadonlyMap<Thread, Sale> {
+  const buyerOf = new Map(
+    threads.filter(isPurchase).flatMap((thread) => thread.entries.map((each) => [each, thread])),
+  )
+  const held: Held[] = (opening?.closing ?? []).map(({ token, assets }) => ({
+    thread: null,
+    token,
+    left: assets,
+  }))
+  const moneyOf = new Map(entries.filter(isMoneyIn).map((each) => [each.line.hash, each]))
+  const unpaid: Given[] = []
+  const sold = new Map<Thread, Sale>()
+  const pay = (given: Given, entry: Entry) => {
+    const whole = given.parts.reduce((sum, { assets }) => sum + assets, 0n)
+    for (const { held: of, assets } of given.parts) {
+      if (of.thread === null) continue
+      const { usdMicros = 0n, entries: before = [] } = sold.get(of.thread) ?? {}
+      sold.set(of.thread, {
+        usdMicros: usdMicros + (entry.usdMicros * assets) / whole,
+        ...{ page: entry.page, entries: [...before, given.entry, entry] },
+      })
+    }
+  }
+  for (const entry of entries) {
+    const { line, page } = entry
+    if (isCollateral(page, line.token)) {
+      if (line.assets < 0n) {
+        const given = { entry, parts: take(held, line.token, -line.assets) }
+        const paidBy = moneyOf.get(line.hash)
+        if (paidBy === undefined) unpaid.push(given)
+        else pay(given, paidBy)
+        continue
+      }
+      const back = unpaid.findIndex(({ entry: { line: one } }) => isBack(one, line))
+      for (const { held: of, assets } of back < 0 ? [] : (unpaid.splice(back, 1)[0]?.parts ?? []))
+        of.left += assets
+      if (back < 0) held.push({ thread: buyerOf.get(entry) ?? null, token: line.token, left: line.assets })
+    } else if (isMoneyIn(entry)) {
+      const next = unpaid.findIndex(({ entry: { line: one } }) => one.counterparty === line.counterparty)
+      const given = next < 0 ? undefined : unpaid.splice(next, 1)[0]
+      if (given !== undefined) pay(given, entry)
+    }
+  }
+  const isWhole = (thread: Thread) =>
+    !held.some((each) => each.thread === thread && each.left > 0n) &&
+    !unpaid.some(({ parts }) => parts.some((part) => part.held.thread === thread))
+  return new Map([...sold].filter(([thread]) => isWhole(thread)))
+}
+
+/** Whether a thread paid money for something that a market takes as collateral. */
+function isPurchase({ entries }: Thread): boolean {
+  const [first] = entries
+  const net = netOf(entries)
+  return (
+    first !== undefined &&
+    net.some(({ token, assets }) => assets > 0n && isCollateral(first.page, token)) &&
+    net.some(({ token, assets }) => assets < 0n && !isCollateral(first.page, token))
+  )
+}
+
+const isMoneyIn = ({ line, page }: Entry) => line.assets > 0n && !isCollateral(page, line.token)
+
+const isBack = (given: Entry['line'], { token, assets, counterparty }: Entry['line']) =>
+  given.token === token && given.assets === -assets && given.counterparty === counterparty
+
+/** Take an amount of a token from what came first. */
+function take(held: readonly Held[], token: Address | null, wanted: bigint): Given['parts'] {
+  let missing = wanted
+  return held.flatMap((each) => {
+    if (each.token !== token || each.left === 0n || missing === 0n) return []
+    const assets = each.left < missing ? each.left : missing
+    each.left -= assets
+    missing -= assets
+    return { held: each, assets }
+  })
+}

@@ -1,0 +1,157 @@
+import type { Address } from 'viem'
+import type { Page } from '../journal/accounts.ts'
+import { inputText } from '../workflow/proposal.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { type Entry, entriesOf, moneyAt } from './pnl.ts'
+import { type Sale, salesOf } from './sales.ts'
+import { netOf, type Thread, threadsOf } from './threads.ts'
+
+/** What is compared an hour later: at once it would be worth what was said. */
+const HOUR_MS = 3_600_000
+const WAD = 10n ** 18n
+
+/** What something came to, millionths of a US dollar without gas, and the block that its prices are of; Unix milliseconds. */
+export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly atMs: number }
+
+/** One opportunity of an account, with all its workflows, and what came of it: for its signer, or for who owns the account. */
+export type Work = Pick<Page, 'signer' | 'role'> & {
+  readonly owner: Page['owner']
+  readonly workflows: readonly string[]
+  /** When the last of it moved, Unix milliseconds. */
+  readonly movedAtMs: number
+  /** What was said last to be gained; null where nothing was. */
+  readonly said: bigint | null
+  readonly gas: bigint
+  /** What moved, at the prices of the pages that it moved on; null where something is to come yet, and of a vault, which has what it lent. */
+  readonly atEnd: At | null
+  /** The same kept for an hour, at the prices then; of a vault what it earned more than had it stood still. Null before. */
+  readonly hourLater: At | null
+  /** What was paid, and what all that came of it was sold for; null before. */
+  readonly sold: At | null
+  readonly hashes: readonly string[]
+}
+
+/**
+ * List what was done, account by account, and what came of it by the chain and the prices of its pages. Pure.
+ * @param pages of signers, and of the vaults and funds that they work for, oldest first.
+ */
+export function worksOf(pages: readonly Page[], workflows: ReadonlyMap<string, Workflow>): readonly Work[] {
+  const ofHash = new Map<unknown, string>()
+  const gasOf = new Map<string, bigint>()
+  for (const page of pages.filter(({ owner }) => owner === undefined)) {
+    for (const line of page.lines) {
+      if (line.kind !== 'gas' || line.workflowId === null) continue
+      ofHash.set(line.hash, line.workflowId)
+      gasOf.set(line.workflowId, (gasOf.get(line.workflowId) ?? 0n) + moneyAt(page, line))
+    }
+  }
+  return [...Map.groupBy(pages, ({ signer }) => signer).values()].flatMap((own) => {
+    const named = own.map((page) => ({
+      ...page,
+      lines: page.lines.map((line) => ({
+        ...line,
+        workflowId: line.workflowId ?? ofHash.get(line.hash) ?? null,
+      })),
+    }))
+    const entries = entriesOf(named.map((page) => ({ page }))).filter(({ line }) => line.kind === 'moved')
+    const threads = threadsOf(entries, workflows)
+    const sales = salesOf(threads, entries, named[0])
+    return threads.flatMap((thread) => workOf(thread, named, sales.get(thread), gasOf) ?? [])
+  })
+}
+
+function workOf(
+  { entries, workflows }: Thread,
+  pages: readonly Page[],
+  sale: Sale | undefined,
+  gasOf: ReadonlyMap<string, bigint>,
+): Work | null {
+  const last = entries.at(-1)?.page
+  if (last === undefined) return null
+  const isVault = last.owner === 'vault'
+  const net = netOf(entries)
+  // What was paid for something that is not there yet, a claim or a lot, is no loss.
+  const isOpen = !isVault && net.length > 0 && net.every(({ assets }) => assets < 0n)
+  const hour = pages.slice(pages.findIndex(({ to }) => to.hash === last.to.hash))
+  const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + HOUR_MS)
+  const then = isOpen ? undefined : hour[later]
+  const worthAt = (page: Page) => net.reduce((sum, balance) => sum + moneyAt(page, balance), 0n)
+  const sum = (of: readonly Entry[]) => of.reduce((all, { usdMicros }) => all + usdMicros, 0n)
+  const said = workflows
+    .filter(({ proposal }) => proposal.gainUsdMicros !== undefined)
+    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)[0]
+  const { signer, role, owner } = last
+  return {
+    ...{ signer, role, owner, workflows: workflows.map(({ id }) => id), movedAtMs: last.to.atMs },
+    said: said?.proposal.gainUsdMicros ?? null,
+    gas: workflows.reduce((sum, { id }) => sum + (gasOf.get(id) ?? 0n), 0n),
+    atEnd: isVault || isOpen ? null : at(last, sum(entries)),
+    hourLater:
+      then === undefined
+        ? null
+        : at(then, isVault ? earnedMore(entries, hour.slice(0, later + 1), then) : worthAt(then)),
+    sold:
+      sale === undefined
+        ? null
+        : at(sale.page, sum(entries.filter(({ line }) => line.assets < 0n)) + sale.usdMicros),
+    hashes: [...new Set([...entries, ...(sale?.entries ?? [])].flatMap(({ line }) => line.hash ?? []))],
+  }
+}
+
+const at = ({ to }: Page, usdMicros: bigint): At => ({ usdMicros, block: to.number, atMs: to.atMs })
+
+/**
+ * What a vault's moves earned over the hour's pages, less what the same would have earned where it was: by what the vault's own
+ * loans in each market grew by, and where it has none left there, by what the market pays. What is idle earns nothing.
+ */
+const earnedMore = (entries: readonly Entry[], hour: readonly Page[], then: Page): bigint =>
+  entries.reduce((sum, { line: { token, assets, counterparty } }) => {
+    const grown = (-assets * growthWad(counterparty, hour)) / WAD
+    return sum + moneyAt(then, { token, assets: grown })
+  }, 0n)
+
+/** By what a vault's loans in a market grew from page to page, without what was lent and taken back; a wad. */
+function growthWad(market: Address | null, pages: readonly Page[]): bigint {
+  return pages.slice(1).reduce((sum, page, index) => {
+    const before = pages[index]
+    const [was, is] = [before, page].map((each) => each?.lent?.find((one) => one.market === market))
+    if (before === undefined || was === undefined || is === undefined) return sum
+    const lent = page.lines.reduce(
+      (all, line) => (line.counterparty === market ? all - line.assets : all),
+      0n,
+    )
+    if (was.assets > 0n) return sum + ((is.assets - was.assets - lent) * WAD) / was.assets
+    const seconds = BigInt((page.to.atMs - before.to.atMs) / 1_000)
+    return sum + ((was.ratePerSecondWad + is.ratePerSecondWad) * seconds) / 2n
+  }, 0n)
+}
+
+/** A report, and how far the next one of the same is from it; null before there is one. */
+export type Reported = Pick<Workflow, 'id' | 'role'> & {
+  readonly subject: string
+  readonly valuedAtS: bigint
+  readonly value: bigint
+  readonly nextValue: bigint | null
+  readonly nextBps: bigint | null
+  readonly hashes: readonly string[]
+}
+
+/** List what was reported, each with what the next report says: by what was prepared, signed and came to be final. Pure. */
+export function reportsOf(workflows: Iterable<Workflow>): readonly Reported[] {
+  const all = [...workflows].flatMap((workflow) => {
+    const { id, role, state, proposal, slots } = workflow
+    const [value, valuedAt] = ['value', 'valuationTimestamp'].map((name) => inputText(proposal.input, name))
+    if (state !== 'succeeded' || value === undefined || valuedAt === undefined) return []
+    const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
+    return { id, role, subject: proposal.subject, valuedAtS: BigInt(valuedAt), value: BigInt(value), hashes }
+  })
+  const inOrder = all.toSorted((one, other) => Number(one.valuedAtS - other.valuedAtS))
+  return inOrder.map((report, index) => {
+    const next = inOrder.slice(index + 1).find(({ subject }) => subject === report.subject)
+    const nextBps =
+      next === undefined || report.value === 0n
+        ? null
+        : ((next.value - report.value) * 10_000n) / report.value
+    return { ...report, nextValue: next?.value ?? null, nextBps }
+  })
+}

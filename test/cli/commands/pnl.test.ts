@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { pnl } from '../../../src/cli/commands/pnl.ts'
+import { type Line, openAccounts, type Page } from '../../../src/journal/accounts.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { MARKET, proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
+
+const COIN = `0x${'c0'.repeat(20)}` as const
+const FUND = `0x${'f0'.repeat(20)}` as const
+const HOUR_MS = 3_600_000
+const ID = 'a'.repeat(32)
+const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as const
+const point = (number: number) => ({ number: BigInt(number), hash: hashOf(number), atMs: number * HOUR_MS })
+const line = (changes: Partial<Line>): Line => ({
+  ...{ kind: 'moved', token: TOKEN, assets: 0n, blockNumber: 2n, hash: hashOf(700) },
+  ...{ counterparty: MARKET, workflowId: ID, ...changes },
+})
+const page = (
+  number: number,
+  closing: bigint,
+  lines: readonly Line[],
+  changes: Partial<Page> = {},
+): Page => ({
+  ...{ chainId: 1, signer: SIGNER, role: 'liquidator', count: 0, lines, positions: [] },
+  ...{ from: number === 1 ? null : point(number - 1), to: point(number) },
+  tokens: [
+    { token: TOKEN, symbol: 'sUSD', decimals: 6 },
+    { token: COIN, symbol: 'sBTC', decimals: 0, isCollateral: true },
+  ],
+  closing: [{ token: TOKEN, assets: closing }],
+  prices: [
+    { token: TOKEN, usdMicros: 1_000_000n },
+    { token: COIN, usdMicros: BigInt(110 - number) * 1_000_000n },
+  ],
+  ...changes,
+})
+
+let directory = ''
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'cli-pnl-'))
+  const journal = openSqliteJournal(directory)
+  await journal.open(
+    workflowOf('succeeded', { id: ID, proposal: proposalOf({ gainUsdMicros: 40_000_000n }) }),
+  )
+  await journal.barrier()
+  await journal.close()
+  const accounts = openAccounts(directory)
+  const bought = [line({ assets: -200_000_000n }), line({ token: COIN, assets: 2n })]
+  const fund = { signer: FUND, owner: 'fund', role: 'asset-manager' } as const
+  const flow = line({ kind: 'flow', assets: 7_000_000n, workflowId: null, counterparty: COIN })
+  const pages = [
+    ...[page(1, 500_000_000n, []), page(2, 300_000_000n, bought), page(3, 300_000_000n, [])],
+    ...[page(1, 0n, [], fund), page(2, 7_000_000n, [flow], fund)],
+  ]
+  for (const each of pages) expect(await accounts.add(each)).toBe(true)
+  await accounts.close()
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const run = async (...args: string[]) => {
+  let out = ''
+  const io = {
+    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
+    out: (text: string) => {
+      out += text
+    },
+  }
+  await pnl(['--directory', directory, ...args], io)
+  return out
+}
+const json = async (...args: string[]) =>
+  (await run(...args, '--json'))
+    .trimEnd()
+    .split('\n')
+    .map((text) => JSON.parse(text))
+
+it('prints what is the signers’, and apart from it what is a vault’s or a fund’s', async () => {
+  const [own, others] = (await run()).split('\n\n')
+  expect(own).toContain('liquidator  +$40.00')
+  expect(own).not.toContain('asset-manager')
+  expect(others).toContain('none of it is the signers’ money')
+  expect(others).toMatch(/^fund 0x(f0){20}\s+asset-manager\s+\+\$7\.00\s+\+\$0\.00/m)
+  expect(await json('--by', 'account')).toMatchObject([
+    { account: FUND, owner: 'fund', role: 'asset-manager', flows: '7000000', earned: '0', total: '7000000' },
+  ])
+  expect(await json()).toHaveLength(1)
+  expect(await json('--by', 'balance', '--role', 'asset-manager')).toMatchObject([
+    { role: 'asset-manager: fund', account: FUND, opening: '0', received: '7', closing: '7' },
+  ])
+})
+
+it('says of each opportunity what was said, what came, and by the prices of which block', async () => {
+  expect(await json('--by', 'opportunity')).toMatchObject([
+    {
+      ...{ role: 'liquidator', owner: 'signer', account: SIGNER, workflows: [ID], said: '40000000' },
+      ...{ atEnd: '16000000', atEndBlock: '2', atEndTime: '1970-01-01T02:00:00.000Z' },
+      ...{ hourLater: '14000000', hourLaterBlock: '3', sold: null, soldBlock: null },
+      hashes: [hashOf(700)],
+    },
+  ])
+  expect(await run('--by', 'opportunity', '--csv')).toBe(
+    [
+      'role,workflow,said,gas,at end,end block,hour later,hour block,sold,sold block',
+      `liquidator,${ID},40.00,0.00,16.00,2,14.00,3,,`,
+      '',
+    ].join('\n'),
+  )
+})
+
+it('compares nothing but balances with the chain', async () => {
+  await expect(run('--check', '--by', 'day')).rejects.toMatchObject({ code: 'usage' })
+})
