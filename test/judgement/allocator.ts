@@ -76,12 +76,16 @@ function worstGapBps(scenario: ScenarioName, seed: number): number {
 
 type Rule = (world: World, budget: number) => readonly number[]
 
-/** Once a day by a rule, and at once when the queue needs more than is idle; within cash, caps and the buffer. */
-const daily =
-  (rule: Rule): Mover =>
-  (world) => {
+/**
+ * Once a day by a rule, and at once when the queue needs more than is idle; within cash, caps and the buffer. It sees no more
+ * than we do while the indexer stands still.
+ */
+const daily = (rule: Rule): Mover => {
+  let dueStep = 0
+  return (world) => {
     const short = world.queued > world.idle
-    if (!short && world.step % BASELINE_EVERY_STEPS !== 0) return null
+    if (world.stalled || (!short && world.step < dueStep)) return null
+    dueStep = (Math.floor(world.step / BASELINE_EVERY_STEPS) + 1) * BASELINE_EVERY_STEPS
     const held = world.places.reduce((sum, place) => sum + place.held, 0)
     const budget = Math.max(0, held + world.idle - neededOf(world))
     const wanted = rule(world, budget)
@@ -98,6 +102,7 @@ const daily =
       return amount - given
     })
   }
+}
 
 const equalWeights: Rule = ({ places }, budget) => places.map(() => budget / places.length)
 
