@@ -8,6 +8,7 @@ import type { Judge } from './judgement.ts'
 import { bestKnowable, choicesOf, worthsOf } from './liquidator-optimum.ts'
 import { isPlayed, keeperOf, type Played, play, type Seen, type Strategy, WEATHER } from './liquidator-run.ts'
 import type { LiquidatorDecide } from './liquidator-worlds.ts'
+import { remember } from './remember.ts'
 
 /** Runs of a seed, each with its own luck in races: who wins a single one says little of who chose well. */
 const LUCKS = [0, 1]
@@ -125,6 +126,11 @@ function playAll(scenario: Played, seed: number, strategy: Strategy, watch?: Wat
   }
 }
 
+const professionals = remember(
+  (scenario: Played, seed: number) =>
+    [playAll(scenario, seed, firstCome), playAll(scenario, seed, greedyByYield)] as const,
+)
+
 /** The liquidator, against rivals as fast as it is. */
 export const liquidatorWeatherJudge = (decideOne: LiquidatorDecide = decide): Judge => ({
   role: 'liquidator',
@@ -143,8 +149,7 @@ export const liquidatorWeatherJudge = (decideOne: LiquidatorDecide = decide): Ju
     const { rules } = keeperOf(seed)
     const { watched, strategy, watch } = watching(decideOne, rules)
     const ours = playAll(scenario, seed, strategy, watch)
-    const first = playAll(scenario, seed, firstCome)
-    const greedy = playAll(scenario, seed, greedyByYield)
+    const [first, greedy] = professionals(scenario, seed)
     const gas = Number(rules.gas.liquidateGas)
     const ofBudget = (reverts: number) => (100 * reverts * gas) / Number(rules.lostRace.revertedGasPerHourMax)
     return {

@@ -11,6 +11,7 @@ import {
   type RunManager,
   type Trade,
 } from './manager-run.ts'
+import { remember } from './remember.ts'
 
 const LOTS = 480
 
@@ -69,7 +70,7 @@ const profitOf = ({ profit }: Bought) => profit
 const cameOf = ({ bought, gas }: Outcome) => sumOf(bought, profitOf) - gas
 
 /** By lane the best of all discounts for this very run, or to stay away. */
-function inHindsight(world: World, seed: number): number {
+const inHindsight = remember((world: World, seed: number): number => {
   const runs = DISCOUNTS.map(
     (part) =>
       playPositions(
@@ -90,13 +91,15 @@ function inHindsight(world: World, seed: number): number {
       ),
     )
   return bestOf('liquid') + bestOf('restricted')
-}
+})
 
 /** Off the worth what the policy states of a lane: what does not come back, what it costs, and a margin. */
 const asStated: RunManager = discountedBy(
   (lane, fee) => 1 - (lane === 'liquid' ? 0.966 : 0.847) / (1.015 + fee),
 )
-const asStatedIn = (world: World, seed: number) => cameOf(playPositions(seed, TRADES[world], LOTS, asStated))
+const asStatedIn = remember((world: World, seed: number) =>
+  cameOf(playPositions(seed, TRADES[world], LOTS, asStated)),
+)
 
 /** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: ManagerDecide, baseline: Baseline | null) {

@@ -5,6 +5,7 @@ import type { Observed } from '../../agents/rfq-bidder/seen.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { policy, USD } from '../agents/rfq-bidder/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
+import { remember } from './remember.ts'
 import { playRun, type Run, type RunBidder, type Trade, type Won } from './rfq-run.ts'
 
 const LOTS = 240
@@ -92,8 +93,9 @@ const sumOf = (won: readonly Won[], of: (one: Won) => number) => won.reduce((sum
 const cameOf = ({ won, gas }: Run) => sumOf(won, ({ profit }) => profit) - gas
 
 /** The best of all discounts for this very run, and of staying away. */
-const inHindsight = (world: World, seed: number): number =>
-  Math.max(0, ...DISCOUNTS.map((part) => cameOf(playRun(seed, TRADES[world], LOTS, discountedBy(part)))))
+const inHindsight = remember((world: World, seed: number): number =>
+  Math.max(0, ...DISCOUNTS.map((part) => cameOf(playRun(seed, TRADES[world], LOTS, discountedBy(part))))),
+)
 
 /** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: RfqDecide, hasBaseline: boolean) {
