@@ -141,10 +141,15 @@ describe('a policy that is checked before anything runs by it', () => {
     shipped
       .replace('  exits: {}', `  exits: { cbBTC/USDC: { venue: ${strategy}, saleMax: "1 cbBTC" } }`)
       .replace('    exits: {}', `    exits: { cbBTC/USDC: { ${guard}, saleMax: "1 cbBTC" } }`)
-  it('says of a venue which function its code has not', () => {
-    const file = written(
-      sold('ethReferenceOracle', 'venue: ethReferenceOracle, referenceContract: btcReferenceOracle'),
+  it('says of what is sold that nothing prices it, and of a venue which function its code has not', () => {
+    const policy = sold(
+      'ethReferenceOracle',
+      'venue: ethReferenceOracle, referenceContract: btcReferenceOracle',
     )
+    const file = written(policy.replace('prices: { ', 'prices: { cbBTC: "60,000 USD", '))
+    expect(checkFile(written(policy), CONFIG).lints.map(({ problem }) => problem)).toEqual([
+      'guard.sanity.exits sells cbBTC, which limits.prices does not price: after a sale that failed nothing is cleared until its allowance is revoked',
+    ])
     const [swap, quote] = ['swap(address,uint256,uint256,address,uint256)', 'quote(address,uint256)'] as const
     const lintsOf = (...functions: readonly string[]) => {
       const code = functions.map((each) => toFunctionSelector(each).slice(2)).join('')
