@@ -1,39 +1,49 @@
-import type { Address } from 'viem'
-import type { Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
+import type { Address, Hex } from 'viem'
+import type { Call, Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
+import { WAD } from '../guard/sanity/units.ts'
 import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
-import { type Came, isUnmarked, type Workflow } from '../workflow/workflow.ts'
+import { type Came, isUnmarked, type LentMore, type Workflow } from '../workflow/workflow.ts'
+import { readLent, readRates } from './lent.ts'
 
 /** What came is marked so long after it came: at once it would be worth what was said. */
 const MARK_AFTER_MS = 3_600_000
 
 /** How what comes is read, and by which prices it is marked: those of the pages. */
-export type MarkedBy = Omit<WorthOptions, 'owners'>
+export type MarkedBy = Omit<WorthOptions, 'owners'> & {
+  /** The vaults that the role works for. */
+  readonly vaults: readonly Address[]
+}
 
 /**
  * Read what a bundle would bring its sender on top of a block: tokens, coin that it sends, and what it has at the deployment's
- * contracts. No word of an agent's is in it. @returns null where the chain does not say. Throws what the nodes throw.
+ * contracts; and what vaults lend more by it. No word of an agent's is in it. @returns null where the chain does not say. Throws what the nodes throw.
  */
 export async function readCame(
   signer: Address,
   bundle: readonly SimulatedTransaction[],
   at: Head,
   { by, nodes }: { readonly by: MarkedBy; readonly nodes: Pick<Nodes, 'simulate'> },
-): Promise<readonly Came[] | null> {
+): Promise<{ readonly assets: readonly Came[]; readonly lent: readonly LentMore[] } | null> {
   // Both in the block that would be next: time alone brings nothing.
-  const ownedAfter = (first: readonly SimulatedTransaction[]) =>
-    readOwned(
-      { ...by, owners: [signer] },
-      {
-        balanceWei: async () => -first.reduce((sum, { valueWei }) => sum + valueWei, 0n),
-        calls: async (calls) =>
-          (await nodes.simulate({ pending: [], before: [], bundle: first, after: calls, at })).after,
-      },
-      at,
-    )
+  const after = async (first: readonly SimulatedTransaction[]) => {
+    const simulated = {
+      balanceWei: async () => -first.reduce((sum, { valueWei }) => sum + valueWei, 0n),
+      calls: async (calls: readonly Call[]) =>
+        (await nodes.simulate({ pending: [], before: [], bundle: first, after: calls, at })).after,
+    }
+    const owned = await readOwned({ ...by, owners: [signer] }, simulated, at)
+    const lent = await Promise.all(by.vaults.map((vault) => readLent(vault, by.deployment, simulated, at)))
+    return { owned, lent: lent.flat() }
+  }
   try {
-    return difference(await ownedAfter([]), await ownedAfter(bundle))
+    const [was, is] = [await after([]), await after(bundle)]
+    const lent = is.lent.map((each, index) => ({
+      ...each,
+      assets: each.assets - (was.lent[index]?.assets ?? 0n),
+    }))
+    return { assets: difference(was.owned, is.owned), lent: lent.filter(({ assets }) => assets !== 0n) }
   } catch (error) {
     if (error instanceof RolekeeperError && error.code === 'worth.not_read') return null
     throw error
@@ -84,8 +94,9 @@ export function createShadowMarks(
       const due = dueBy(head.timestampS * 1_000)
       if (due.length === 0) return
       const prices = await readPrices(by, nodes, head)
+      const rates = await readRates(by.deployment, nodes, head)
       for (const workflow of due) {
-        await journal.write(withMark(workflow, prices, head, by))
+        await journal.write(withMark(workflow, { prices, rates }, head, by))
         waiting.delete(workflow.id)
       }
     },
@@ -96,17 +107,29 @@ export function createShadowMarks(
 const dueAtMs = ({ shadowed }: Workflow): number =>
   (shadowed?.outcome?.came?.atMs ?? Number.POSITIVE_INFINITY) + MARK_AFTER_MS
 
+/** What was lent more earned in the hour, by what each market paid at its beginning and pays now. Pure. */
+const interestOf = (lent: readonly LentMore[], rates: ReadonlyMap<Hex, bigint>): readonly Came[] =>
+  lent.map(({ token, assets, market, ratePerSecondWad }) => {
+    const rateWad = (ratePerSecondWad + (rates.get(market) ?? 0n)) / 2n
+    return { token, assets: (assets * rateWad * BigInt(MARK_AFTER_MS / 1_000)) / WAD }
+  })
+
 /** Mark what came of a workflow, less the gas that it would have cost. Pure. */
 function withMark(
   workflow: Workflow,
-  prices: Owned['prices'],
+  { prices, rates }: { readonly prices: Owned['prices']; readonly rates: ReadonlyMap<Hex, bigint> },
   { number, timestampS }: Head,
   by: MarkedBy,
 ): Workflow {
   const { shadowed } = workflow
   if (shadowed?.outcome?.came === undefined) return workflow
   const { outcome } = shadowed
-  const all: readonly Came[] = [...shadowed.outcome.came.assets, { token: null, assets: -outcome.gasWei }]
+  const { assets, lent = [] } = shadowed.outcome.came
+  const all: readonly Came[] = [
+    ...assets,
+    ...interestOf(lent, rates),
+    { token: null, assets: -outcome.gasWei },
+  ]
   const mark = {
     usdMicros: all.reduce((sum, came) => sum + moneyOf(came, prices, by.deployment), 0n),
     ...{ blockNumber: number, atMs: timestampS * 1_000 },

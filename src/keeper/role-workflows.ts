@@ -12,7 +12,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { monitor, monitorRefused } from './monitor.ts'
 import type { RolePolicy } from './role-policy.ts'
-import { pricesOf } from './shadow-scores.ts'
+import { markedBy } from './shadow-scores.ts'
 import { createShadowStages } from './shadow-stages.ts'
 
 /** What a role has to do with its workflows. */
@@ -53,7 +53,7 @@ export function createRoleWorkflows(
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
     ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, apart, fees: policy.fees, gate },
-    marked: pricesOf({ policy, ruleset }),
+    marked: markedBy({ does, policy, ruleset }),
     onScored: (verdict) => metrics.scored(role, verdict),
   })
   if (monitored instanceof RolekeeperError) alarm(monitorRefused(role, monitored))

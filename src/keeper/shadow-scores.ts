@@ -14,11 +14,24 @@ export type ShadowScores = {
   readonly look: () => Promise<void>
 }
 
-/** By which prices a role's shadows are marked: those of its pages, were it live. Pure. */
-export const pricesOf = ({ policy, ruleset }: Pick<RolePolicy, 'policy' | 'ruleset'>): MarkedBy => ({
+/** The prices of a role's pages. Pure. */
+export const pricesOf = ({
+  policy,
+  ruleset,
+}: Pick<RolePolicy, 'policy' | 'ruleset'>): Omit<MarkedBy, 'vaults'> => ({
   deployment: ruleset.deployment,
   pricesUsdMicros: ruleset.limits.pricesUsdMicros,
   nativePriceUsdMicros: policy.fees.nativePriceUsdMicros,
+})
+
+/** How a role's shadows are marked. Pure. */
+export const markedBy = ({
+  does,
+  policy,
+  ruleset,
+}: Pick<RolePolicy, 'does' | 'policy' | 'ruleset'>): MarkedBy => ({
+  ...pricesOf({ policy, ruleset }),
+  vaults: does.worksFor === 'vaults' ? ruleset.deployment.vaults.map(({ address }) => address) : [],
 })
 
 /** Create the scores of a role's shadows: bids wait for their lot first. */
@@ -36,7 +49,7 @@ export function createShadowScores(
     readonly clock: Pick<Clock, 'nowMs'>
   },
 ): ShadowScores {
-  const marks = createShadowMarks(pricesOf(rolePolicy), { nodes, journal, nowMs })
+  const marks = createShadowMarks(markedBy(rolePolicy), { nodes, journal, nowMs })
   const lots = createLotScores({ collections, journal, nowMs, onDecided: marks.add })
   return {
     add: (workflow) => {

@@ -11,7 +11,14 @@ import type { Ruleset } from '../guard/ruleset.ts'
 import type { Reservation } from '../journal/journal.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
-import { type Came, move, type Note, type ShadowVerdict, type Workflow } from '../workflow/workflow.ts'
+import {
+  type Came,
+  type LentMore,
+  move,
+  type Note,
+  type ShadowVerdict,
+  type Workflow,
+} from '../workflow/workflow.ts'
 import { type FeePolicy, type Fees, quoteFees } from './transactions/fees.ts'
 
 /** What judging and scoring in shadow need: no signer, no session, nothing that claims a nonce or sends. */
@@ -30,7 +37,7 @@ export type ShadowDeps = {
     signer: Address,
     bundle: readonly SimulatedTransaction[],
     at: Head,
-  ) => Promise<readonly Came[] | null>
+  ) => Promise<{ readonly assets: readonly Came[]; readonly lent?: readonly LentMore[] } | null>
   /** Whether a type bids on a lot that is decided later. */
   readonly isBid: (type: WorkflowType) => boolean
   /** How each workflow compares with what then happened. */
@@ -109,7 +116,7 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
   const verdict = goesThrough ? 'won' : isNext ? 'contested' : 'missed'
   const isBid = deps.isBid(workflow.proposal.workflowType)
   // What a bid brings is known once its lot is decided.
-  const assets =
+  const came =
     verdict === 'won' && result !== null && !isBid
       ? await deps.measure(workflow.signer, bundle, result.block)
       : null
@@ -122,7 +129,7 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
         outcome: {
           ...{ verdict, blockNumber, gasWei: gas * priceOf(quoted.fees, result?.block ?? head) },
           ...(isBid ? { lot: 'undecided' } : {}),
-          ...(assets === null ? {} : { came: { assets, atMs: timestampS * 1_000 } }),
+          ...(came === null ? {} : { came: { ...came, atMs: timestampS * 1_000 } }),
         },
       },
       note: { check: verdict, message: `${MESSAGES[verdict]} (block ${blockNumber}).` },

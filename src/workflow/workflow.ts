@@ -128,7 +128,12 @@ type Shadowed = {
     /** Of a bid: whether it would have won its lot, once that is decided. */
     readonly lot?: 'undecided' | 'won' | 'lost'
     /** What would have come and gone by the chain, and when; absent where that is not known, or not decided. */
-    readonly came?: { readonly assets: readonly Came[]; readonly atMs: number }
+    readonly came?: {
+      readonly assets: readonly Came[]
+      /** What vaults that the role works for would have lent, or taken back, and what each market then pays. */
+      readonly lent?: readonly LentMore[]
+      readonly atMs: number
+    }
     /** What that is worth an hour later, less gas; absent before. */
     readonly mark?: Mark
   }
@@ -136,6 +141,9 @@ type Shadowed = {
 
 /** What comes of a token, or in wei where it is null; negative goes. */
 export type Came = { readonly token: Hex | null; readonly assets: bigint }
+
+/** What is lent to a market more than before, negative taken back, and the market's rate, a wad a second. */
+export type LentMore = Came & { readonly market: Hex; readonly ratePerSecondWad: bigint }
 
 /** What something was worth by the prices of a final block: millionths of a US dollar, those for a whole token or coin. */
 export type Mark = {

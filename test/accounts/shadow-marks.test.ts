@@ -1,10 +1,12 @@
+import { encodeFunctionData } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { lendingVaultAbi } from '../../sandbox/contracts/abis.ts'
 import { createShadowMarks, type MarkedBy, readCame } from '../../src/accounts/shadow-marks.ts'
 import { approvalPolicy, compileApproval } from '../../src/guard/approval.ts'
 import { checkFinal } from '../../src/guard/check-final.ts'
 import { createShadowStages } from '../../src/keeper/shadow-stages.ts'
 import { type Clearance, isUnmarked, type Workflow } from '../../src/workflow/workflow.ts'
-import { createScene, inFlight, liquidationOf, type Scene } from '../guard/scene.ts'
+import { createScene, FEES, inFlight, liquidationOf, type Scene } from '../guard/scene.ts'
 import { by, eth, usd } from '../sandbox/contracts/world.ts'
 import { FEE_POLICY, workflowOf } from '../support/workflows.ts'
 
@@ -16,7 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => scene?.stop())
 
-const prices = (): MarkedBy => ({
+const prices = (vaults: MarkedBy['vaults'] = []): MarkedBy => ({
+  vaults,
   deployment: scene.deployment,
   pricesUsdMicros: { sUSD: 1_000_000n },
   nativePriceUsdMicros: 3_000_000_000n,
@@ -136,10 +139,13 @@ it('measures what really comes when the same is done', async () => {
   }
   const claims = await world.market.read.openClaims([liquidator])
   const claim = await world.market.read.claim([claims.at(-1) ?? 0n])
-  expect(came).toEqual([
-    { token: tokenOf('sUSD'), assets: (await held()) - before },
-    { token: tokenOf('sETH'), assets: claim[4] },
-  ])
+  expect(came).toEqual({
+    assets: [
+      { token: tokenOf('sUSD'), assets: (await held()) - before },
+      { token: tokenOf('sETH'), assets: claim[4] },
+    ],
+    lent: [],
+  })
 })
 
 it('measures nothing where the chain does not say what a token is worth', async () => {
@@ -147,4 +153,49 @@ it('measures nothing where the chain does not say what a token is worth', async 
   const markets = deployment.markets.map((market) => ({ ...market, oracle: market.loanAsset }))
   const unpriced = { ...prices(), deployment: { ...deployment, markets } }
   expect(await readCame(liquidator, [], await nodes.head(), { by: unpriced, nodes })).toBeNull()
+})
+
+it('marks what a vault would have lent by what the market pays over the hour, at both its ends', async () => {
+  const { world, nodes, deployment } = scene
+  const [vault = '0x'] = deployment.vaults.map(({ address }) => address)
+  const by = prices([vault])
+  const market = deployment.markets[0]?.address ?? '0x'
+  const [from, head] = [world.allocator, await nodes.head()]
+  const data = encodeFunctionData({
+    abi: lendingVaultAbi,
+    functionName: 'deallocate',
+    args: [market, usd('1000')],
+  })
+  const call = { from, to: vault, data, valueWei: 0n, gasLimit: 1_000_000n, ...FEES }
+  const nonce = await world.client.getTransactionCount({ address: from })
+  const came = await readCame(from, [{ ...call, nonce }], head, { by, nodes })
+  const [moved] = came?.lent ?? []
+  expect(came).toMatchObject({ assets: [], lent: [{ market, token: tokenOf('sUSD'), assets: -usd('1000') }] })
+  // With less cash there, the market pays those who stay more.
+  expect(moved?.ratePerSecondWad).toBeGreaterThan(await world.market.read.supplyRatePerSecond())
+  const outcome = { verdict: 'won', blockNumber: head.number, gasWei: 0n } as const
+  const atMs = head.timestampS * 1_000
+  const ended = workflowOf('shadowed', {
+    shadowed: { calls: [], ask: null, outcome: { ...outcome, came: { ...came, assets: [], atMs } } },
+  })
+  await world.client.increaseTime({ seconds: HOUR_S })
+  await world.client.mine({ blocks: 70 })
+  let mark: bigint | undefined
+  const marks = createShadowMarks(by, {
+    nodes,
+    nowMs: () => Number.MAX_SAFE_INTEGER,
+    journal: {
+      write: async (workflow) => {
+        mark = workflow.shadowed?.outcome?.mark?.usdMicros
+        return workflow
+      },
+    },
+  })
+  marks.add(ended)
+  await marks.look()
+  const { number: blockNumber } = await nodes.finalized()
+  const then = await world.market.read.supplyRatePerSecond({ blockNumber })
+  const rateWad = ((moved?.ratePerSecondWad ?? 0n) + then) / 2n
+  expect(mark).toBe((-usd('1000') * rateWad * BigInt(HOUR_S)) / 10n ** 18n)
+  expect(mark).toBeLessThan(0n)
 })

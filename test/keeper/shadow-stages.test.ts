@@ -77,7 +77,7 @@ function createWorld() {
     ruleset,
     marked: {
       deployment: { ...ruleset.deployment, assets: [], markets: [], vaults: [], contracts: [] },
-      ...{ pricesUsdMicros: {}, nativePriceUsdMicros: 0n },
+      ...{ pricesUsdMicros: {}, nativePriceUsdMicros: 0n, vaults: [] },
     },
     approval: compileApproval(
       approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),
