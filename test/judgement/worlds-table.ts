@@ -28,7 +28,7 @@ function rowsOf(findings: readonly Finding[]): readonly Row[] {
       .filter(({ figure }) => SAID.test(figure))
       .map((one) => moneyOf(one.figure, one.ours.median))
     const money = bounded.filter(({ bound }) => bound.aboveBaseline ?? bound.notBelowBaseline)
-    const shown = money.length > 0 ? money : bounded.filter(({ figure }) => !SAID.test(figure)).slice(0, 1)
+    const shown = money.length > 0 ? money : bounded.filter(({ figure }) => !SAID.test(figure)).slice(0, 2)
     const holds = world.every(({ failures }) => failures.length === 0)
     return shown.map(
       (one, index): Row => ({
