@@ -25,7 +25,7 @@ export function backOffsOf(
   const subjects = new Map<string, Row>()
   const markets = new Map<string, Row>()
   for (const ended of recent) {
-    if (ended.workflowType === 'own.liquidator.sell')
+    if (ended.workflowType === 'own.liquidator.sell' && ended.state !== 'shadowed')
       note(subjects, ended.subject, ended, ended.state === 'succeeded')
     if (ended.kind !== 'liquidate') continue
     const cost = ended.state === 'reverted' || ended.state === 'superseded'

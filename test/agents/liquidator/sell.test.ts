@@ -104,6 +104,7 @@ describe('what was seized', () => {
     )
     expect(soldIn({ recent: [ended('succeeded', 0), ended('reverted', 10)] }).kind).toBe('sell')
     expect(soldIn({ recent: [ended('reverted', backOff)] }).kind).toBe('sell')
+    expect(soldIn({ recent: [ended('shadowed', 0)] }).kind).toBe('sell')
   })
 
   it('waits where its gas would take the rest of the discount', () => {
