@@ -6,10 +6,11 @@ import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
 import type { Experience } from './protocol/experience.ts'
+import type { Rival } from './protocol/rival.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
 /** What the keeper does already. */
-export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues' | 'experience'>
+export type Around = Pick<Moment, 'inFlight' | 'recent' | 'colleagues' | 'experience' | 'rivals'>
 
 /** What an agent reads, and which events are hints to look again; it looks every few seconds whatever they say. */
 type Watch = {
@@ -125,6 +126,8 @@ export type Moment = {
   readonly colleagues: readonly Colleague[]
   /** What became of what this role said before, by its ledger. */
   readonly experience: readonly Experience[]
+  /** What rivals who were first gave of late; empty for a role that races nobody. */
+  readonly rivals: readonly Rival[]
 }
 
 /** Everything an agent may know when it decides: no more, and nothing that is not here. */
@@ -248,6 +251,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly watches: Watch
   /** The only workflow types it may propose. */
   readonly workflowTypes: readonly WorkflowType[]
+  /** It races others to liquidate: what they gave to be first is part of what it knows. */
+  readonly races?: true
   /** What its section `strategy` may say, against the tokens of the deployment, whose amounts are in it. */
   readonly policy: (assets: readonly Denomination[]) => z.ZodType<Policy>
   readonly book?: Fold<Book>

@@ -1,16 +1,17 @@
 import type { Address } from 'viem'
 import { counted, native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Decision, Moment, PassedOver } from '../agent.ts'
+import type { Decision, Observation, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
 import { dollars, tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
 import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
+import type { LiquidatorSeen } from './seen.ts'
 import { sizesOf } from './sizes.ts'
 import { type Bound, type Quote, quote, tightest } from './sizing.ts'
-import { offerOf, shareToTip } from './tips.ts'
+import { offerOf, sharesGiven, shareToTip } from './tips.ts'
 import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 
 /**
@@ -21,10 +22,12 @@ import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 export function chooseAffordable(
   candidates: readonly Candidate[],
   funds: Funds,
-  { signer, recent }: Pick<Moment, 'signer' | 'recent'>,
+  seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
 ): Decision {
-  const shareBps = shareToTip(recent, policy.gas.tipShareBpsMax)
+  const given = sharesGiven(seen, funds, policy)
+  const share = { shareBps: shareToTip(seen.recent, given, policy.gas.tipShareBpsMax), rivals: given.length }
+  const { signer } = seen
   const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
   const { sizes, gapBps } = sizesOf(
     wanted.filter(({ best }) => pays(best, policy)),
@@ -45,7 +48,7 @@ export function chooseAffordable(
       continue
     }
     taken.add(positionOf(one.wanted))
-    const tip = offerOf(size.profitUsdMicros, shareBps, funds, policy)
+    const tip = offerOf(size.profitUsdMicros, share, funds, policy)
     const { limitedBy } = one.bound
     const { candidate } = one.wanted
     proposals.push(

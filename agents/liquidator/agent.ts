@@ -30,6 +30,7 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
     'role.liquidator.settleLiquidationClaim',
     'own.liquidator.sell',
   ],
+  races: true,
   policy: liquidatorPolicy,
   book: riskBook,
   arming,

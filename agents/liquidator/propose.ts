@@ -81,7 +81,7 @@ export function proposeLiquidation(
       ...{ gas: String(gas.gas), gasWei: String(gas.wei), gasUsdMicros: String(gas.usdMicros) },
       nativeUsdMicros: String(gas.nativeUsdMicros),
       gasAssets: String(size.gasAssets),
-      ...{ tipWei: String(tip.offer.tipWei), tipShareBps: tip.offer.shareBps },
+      ...{ tipWei: String(tip.offer.tipWei), tipShareBps: tip.offer.shareBps, rivals: tip.rivals },
       tipUsdMicros: String(tip.usdMicros),
       profitAssets: String(size.profitAssets),
       profitUsdMicros: String(size.profitUsdMicros),

@@ -1,73 +1,113 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import type { Ended } from '../agent.ts'
-import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
+import type { Ended, Observation } from '../agent.ts'
+import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import type { Funds } from './funds.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import type { LiquidatorSeen } from './seen.ts'
 
 /** Parts of what a liquidation brings that may go to who builds the block, basis points. */
-const SHARES = [0, 100, 200, 500, 1_000, 2_000, 3_500, 5_000, 7_000, 9_000] as const
-/** What is believed of each before any race weighs as much as so many. */
-const PRIOR_RACES = 1
+const SHARES = [
+  0, 50, 100, 150, 200, 350, 500, 750, 1_000, 1_500, 2_000, 2_500, 3_500, 4_500, 5_500, 7_000, 9_000,
+] as const
+/** What is believed before any race weighs as much as so many. */
+const PRIOR_RACES = 4
 /** How often nobody is there: the tip that all pay is enough. */
 const ALONE = 0.5
+/** Rounds in which what is known in part is spread by what is believed. */
+const ROUNDS = 30
 
-/** What was won and lost at a share. */
-type Tally = { readonly shareBps: number; won: number; races: number }
+/** Which shares win a race, as far as it is known: the first that does lies between these two, of `SHARES` and one beyond. */
+type Race = { readonly from: number; readonly to: number }
 
 /**
  * Choose the part of what a liquidation brings to tip: where winning it is worth most, by the races of late. A win at a part
- * shows that rivals gave less, a loss that one gave more; a larger part never wins less often. Pure.
+ * shows that rivals gave less, a loss that one gave more, and a rival's own liquidation what it gave. Pure.
+ * @param given by rivals who were first, parts of what theirs brought, basis points.
  * @param mostBps the policy's most.
  */
-export function shareToTip(recent: readonly Ended[], mostBps: number): number {
-  const tallies = SHARES.filter((shareBps) => shareBps <= mostBps).map((shareBps): Tally => {
-    const prior = ALONE + (1 - ALONE) * (shareBps / Number(BPS))
-    return { shareBps, won: PRIOR_RACES * prior, races: PRIOR_RACES }
-  })
-  for (const { kind, state, check, offer } of recent) {
-    if (kind !== 'liquidate' || offer === undefined) continue
-    const isWon = state === 'succeeded'
-    const isLost =
-      state === 'reverted' || state === 'superseded' || (state === 'refused' && check === 'position_healthy')
-    const tally = tallies.findLast(({ shareBps }) => shareBps <= offer.shareBps)
-    if (tally === undefined || !(isWon || isLost)) continue
-    tally.races += 1
-    tally.won += isWon ? 1 : 0
+export function shareToTip(recent: readonly Ended[], given: readonly number[], mostBps: number): number {
+  const races = [...recent.flatMap((ended) => raceOf(ended, given.length > 0) ?? []), ...given.map(seenOf)]
+  const first = spread(races)
+  let [best, worth, chance] = [0, 0, 0]
+  for (const [index, shareBps] of SHARES.entries()) {
+    chance += first[index] ?? 0
+    const kept = chance * (1 - shareBps / Number(BPS))
+    if (shareBps <= mostBps && kept > worth) [best, worth] = [shareBps, kept]
   }
-  const kept = (tally: Tally, chance: number) => chance * (1 - tally.shareBps / Number(BPS))
-  const chances = ascending(tallies)
-  const best = tallies.reduce((best, tally, index) => {
-    const [mine = 0, other = 0] = [chances[index], chances[best]]
-    return kept(tally, mine) > kept(tallies[best] as Tally, other) ? index : best
-  }, 0)
-  return tallies[best]?.shareBps ?? 0
+  return best
 }
 
-/** The chances that fit best and never fall: neighbours that do are taken together. Source: pool adjacent violators. */
-function ascending(tallies: readonly Tally[]): readonly number[] {
-  const pools: { won: number; races: number; size: number }[] = []
-  for (const { won, races } of tallies) {
-    pools.push({ won, races, size: 1 })
-    for (;;) {
-      const [last, before] = [pools.at(-1), pools.at(-2)]
-      if (last === undefined || before === undefined || before.won / before.races <= last.won / last.races)
-        break
-      pools.pop()
-      before.won += last.won
-      before.races += last.races
-      before.size += last.size
+/**
+ * Say what part of what theirs brought rivals gave, beside what all tip, were our gas theirs. Pure. What brought nothing by the
+ * policy's own haircut says nothing.
+ */
+export function sharesGiven(
+  { rivals, markets, chain }: Pick<Observation<LiquidatorSeen>, 'rivals' | 'markets' | 'chain'>,
+  { liquidation }: Pick<Funds, 'liquidation'>,
+  { collaterals, gas: { liquidateGas } }: LiquidatorPolicy,
+): readonly number[] {
+  return rivals.flatMap(({ marketAddress, repayAssets, tipWei }) => {
+    const market = markets.find(({ address }) => address === marketAddress)
+    const { liquidationBonusBps, loanPriceUsdMicros = null, loanDecimals = null } = market ?? {}
+    const terms = collaterals[market?.collateralSymbol ?? '']
+    if (liquidationBonusBps == null || loanPriceUsdMicros === null || loanDecimals === null) return []
+    if (terms === undefined) return []
+    const seized = BPS + BigInt(liquidationBonusBps)
+    const kept = (seized * (BPS - BigInt(terms.exitHaircutBaseBps))) / BPS - BPS
+    const repaid = (repayAssets * loanPriceUsdMicros) / tokenUnit(loanDecimals)
+    const broughtUsdMicros = (repaid * kept) / BPS - liquidation.usdMicros
+    const beside = tipWei - chain.priorityFeePerGasWei
+    const givenUsdMicros = (beside * liquidateGas * liquidation.nativeUsdMicros) / WAD
+    return broughtUsdMicros <= 0n || beside < 0n ? [] : [Number((givenUsdMicros * BPS) / broughtUsdMicros)]
+  })
+}
+
+/** A race of ours. One that was lost is known better by what the winner gave, where that is seen. */
+function raceOf({ kind, state, check, offer }: Ended, isGivenSeen: boolean): Race | null {
+  if (kind !== 'liquidate' || offer === undefined) return null
+  const at = SHARES.findLastIndex((shareBps) => shareBps <= offer.shareBps)
+  if (state === 'succeeded') return { from: 0, to: at }
+  const isLost =
+    state === 'reverted' || state === 'superseded' || (state === 'refused' && check === 'position_healthy')
+  return isLost && !isGivenSeen ? { from: at + 1, to: SHARES.length } : null
+}
+
+function seenOf(givenBps: number): Race {
+  const first = SHARES.findIndex((shareBps) => shareBps > givenBps)
+  const at = first === -1 ? SHARES.length : first
+  return { from: at, to: at }
+}
+
+/** How likely each share is the first that wins: what is known in part is spread as all is. Source: Turnbull's estimator. */
+function spread(races: readonly Race[]): readonly number[] {
+  // Where somebody is there, each part of what is at stake is as likely given as any other.
+  const prior = [0, ...SHARES.slice(1), Number(BPS)].map((shareBps, index, all) =>
+    index === 0 ? ALONE : ((1 - ALONE) * (shareBps - (all[index - 1] ?? 0))) / Number(BPS),
+  )
+  let chances: readonly number[] = prior
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const weights = prior.map((chance) => chance * PRIOR_RACES)
+    for (const { from, to } of races) {
+      const all = chances.slice(from, to + 1).reduce((sum, chance) => sum + chance, 0)
+      for (let at = from; at <= to; at += 1) weights[at] = (weights[at] ?? 0) + (chances[at] ?? 0) / all
     }
+    chances = weights.map((weight) => weight / (races.length + PRIOR_RACES))
   }
-  return pools.flatMap(({ won, races, size }) => Array.from({ length: size }, () => won / races))
+  return chances
 }
 
 /** What a liquidation gives to be first, and what that costs. */
-export type Tip = { readonly offer: NonNullable<Proposal['offer']>; readonly usdMicros: bigint }
+export type Tip = {
+  readonly offer: NonNullable<Proposal['offer']>
+  readonly usdMicros: bigint
+  /** Rivals whose tips it was chosen by. */
+  readonly rivals: number
+}
 
 /** Choose what a liquidation that brings so much gives to be first: nothing of its least profit. Spends `funds` in place. */
 export function offerOf(
   profitUsdMicros: bigint,
-  shareBps: number,
+  { shareBps, rivals }: { readonly shareBps: number; readonly rivals: number },
   funds: Funds,
   { profitUsdMicrosMin, gas: { liquidateGas } }: LiquidatorPolicy,
 ): Tip {
@@ -77,7 +117,11 @@ export function offerOf(
   const wei = least((least(wanted, spare) * WAD) / nativeUsdMicros, funds.nativeWei)
   const tipWei = wei / liquidateGas
   funds.nativeWei -= tipWei * liquidateGas
-  return { offer: { tipWei, shareBps }, usdMicros: ceilDiv(tipWei * liquidateGas * nativeUsdMicros, WAD) }
+  return {
+    offer: { tipWei, shareBps },
+    rivals,
+    usdMicros: ceilDiv(tipWei * liquidateGas * nativeUsdMicros, WAD),
+  }
 }
 
 const least = (one: bigint, other: bigint) => (one < other ? one : other)

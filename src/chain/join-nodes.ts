@@ -16,6 +16,7 @@ import {
   countOn,
   createCodeHasher,
   headerAt,
+  logsOn,
   newestHeader,
   noopGasOn,
   priorityFeesOn,
@@ -151,7 +152,7 @@ const blockAt = (height: bigint): Question<Header | null> => ({
 
 type Reads = Pick<
   Nodes,
-  'calls' | 'codeHashes' | 'balanceWei' | 'transfers' | 'blockOf' | 'transaction' | 'simulate'
+  'calls' | 'codeHashes' | 'balanceWei' | 'transfers' | 'logs' | 'blockOf' | 'transaction' | 'simulate'
 >
 
 /** What is read at one block, or of one block. */
@@ -183,6 +184,7 @@ function createReads(
     },
     transfers: (of) =>
       ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => transfersOn(node, of) }),
+    logs: (of) => ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => logsOn(node, of) }),
     blockOf: (hash, senders) =>
       ask({ method: 'eth_getBlockByHash', block: hash, ask: (node) => blockOfOn(node, hash, senders) }),
     transaction: (hash) =>

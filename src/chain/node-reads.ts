@@ -7,6 +7,8 @@ import { classifySend, classifySimulation, isCallFailure } from './node-errors.t
 import type {
   BlockOf,
   Call,
+  LogsOf,
+  MinedLog,
   MinedTransaction,
   Receipt,
   SendOutcome,
@@ -23,6 +25,7 @@ import {
   wireFeeHistory,
   wireHeader,
   wireHex,
+  wireMinedLogs,
   wireReceipt,
   wireReceipts,
   wireSimulation,
@@ -107,6 +110,30 @@ export async function transfersOn(node: Endpoint, of: TransfersOf): Promise<read
     blockNumber <= toBlock
   if (!all.every(isOurs)) throw badAnswer(node.name, method)
   return all
+}
+
+/** Read what contracts logged under a topic, oldest first. */
+export async function logsOn(
+  node: Endpoint,
+  { addresses, topic, fromBlock, toBlock }: LogsOf,
+): Promise<readonly MinedLog[]> {
+  const method = 'eth_getLogs'
+  const filter = {
+    address: addresses,
+    topics: [topic],
+    fromBlock: quantity(fromBlock),
+    toBlock: quantity(toBlock),
+  }
+  const found = await read(node, method, [filter], wireMinedLogs)
+  const isAsked = ({ address, topics, blockNumber }: MinedLog) =>
+    addresses.some((each) => lower(each) === address) &&
+    topics[0] === topic &&
+    blockNumber >= fromBlock &&
+    blockNumber <= toBlock
+  if (!found.every(isAsked)) throw badAnswer(node.name, method)
+  return found.toSorted(
+    (one, other) => Number(one.blockNumber - other.blockNumber) || one.index - other.index,
+  )
 }
 
 const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`

@@ -14,6 +14,14 @@ export type Call = { readonly to: Address; readonly data: Hex }
 
 export type Log = { readonly address: Address; readonly topics: readonly Hex[]; readonly data: Hex }
 
+/** A log in a block; `hash` is its transaction's, `index` the log's in its block. */
+export type MinedLog = Log & {
+  readonly blockNumber: bigint
+  readonly blockHash: Hex
+  readonly hash: Hex
+  readonly index: number
+}
+
 export type Receipt = {
   readonly hash: Hex
   readonly from: Address
@@ -43,6 +51,14 @@ export type Transfer = {
 export type TransfersOf = {
   readonly tokens: readonly Address[]
   readonly account: Address
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+}
+
+/** What to look for logs of, by their first topic: both ends of the range count. */
+export type LogsOf = {
+  readonly addresses: readonly Address[]
+  readonly topic: Hex
   readonly fromBlock: bigint
   readonly toBlock: bigint
 }
@@ -185,6 +201,8 @@ export type Nodes = {
   readonly balanceWei: (address: Address, at?: Head) => Promise<bigint>
   /** What moved to and from an account, oldest first. */
   readonly transfers: (of: TransfersOf) => Promise<readonly Transfer[]>
+  /** What contracts logged under one topic, oldest first. */
+  readonly logs: (of: LogsOf) => Promise<readonly MinedLog[]>
   /**
    * Transactions of an address counted at a block (by hash or height), or at the agreed finalized one. At `pending` nodes
    * cannot agree, as each has a pool of its own: it is the highest count but those of as many nodes as need not agree, where

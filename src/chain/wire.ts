@@ -1,6 +1,6 @@
 import { type Address, type Hex, keccak256, serializeTransaction } from 'viem'
 import { z } from 'zod'
-import type { Head, Log, MinedTransaction, Receipt, Transfer } from './nodes.ts'
+import type { Head, Log, MinedLog, MinedTransaction, Receipt, Transfer } from './nodes.ts'
 
 const hex = z
   .string()
@@ -72,6 +72,20 @@ const ITEMS_MAX = 100_000
 
 const wireLog: z.ZodType<Log> = z.object({ address, topics: listOf(hash, 4), data: hex })
 const wireLogs = listOf(wireLog, ITEMS_MAX)
+const mined = {
+  ...{ blockNumber: uint, blockHash: hash, transactionHash: hash, logIndex: safeInt },
+  removed: z.literal(false).nullish(),
+}
+
+/** Source: execution-apis, eth_getLogs. */
+export const wireMinedLogs = listOf(
+  z.object({ address, topics: listOf(hash, 4), data: hex, ...mined }),
+  ITEMS_MAX,
+).transform((logs): readonly MinedLog[] =>
+  logs.map(({ address: at, topics, data, blockNumber, blockHash, transactionHash, logIndex }) => ({
+    ...{ address: at, topics, data, blockNumber, blockHash, hash: transactionHash, index: logIndex },
+  })),
+)
 const wireStatus = z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted'))
 
 const asAccount = (topic: Hex | undefined): Address => `0x${topic?.slice(26) ?? ''}`
@@ -90,11 +104,7 @@ export const wireTransfers = z
         address,
         topics: listOf(hash, 3),
         data: uint,
-        blockNumber: uint,
-        blockHash: hash,
-        transactionHash: hash,
-        logIndex: safeInt,
-        removed: z.literal(false).nullish(),
+        ...mined,
       }),
       ITEMS_MAX,
     ),

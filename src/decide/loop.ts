@@ -23,6 +23,7 @@ export type DutyDeps = {
   /** Workflows of this role that ended of late. */
   readonly recent: () => Moment['recent']
   readonly experience: () => Moment['experience']
+  readonly rivals: () => Moment['rivals']
   /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
   readonly stopped: () => Refusal | null
   readonly journal: Pick<Journal, 'ofRole' | 'onLots' | 'addDecisions'>
@@ -142,6 +143,7 @@ function createDecider(deps: DutyDeps) {
         recent: deps.recent(),
         colleagues: onLots.filter(({ role }) => role !== deps.role).map(colleague),
         experience: deps.experience(),
+        rivals: deps.rivals(),
       })
       const startedAtMs = performance.now()
       const decision = deps.decide(seen)

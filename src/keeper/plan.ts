@@ -113,10 +113,11 @@ async function around(config: RunConfig, role: Role): Promise<Around> {
         recent: createRecent(newest, systemClock.nowMs).list(),
         colleagues: [],
         experience: [],
+        rivals: [],
       }
     })
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'journal.absent') throw error
-    return { inFlight: [], recent: [], colleagues: [], experience: [] }
+    return { inFlight: [], recent: [], colleagues: [], experience: [], rivals: [] }
   }
 }

@@ -26,7 +26,7 @@ type Report = {
 }
 
 /** What is the role's own in it. */
-type Own = Pick<DutyDeps, 'recent' | 'open'> & {
+type Own = Pick<DutyDeps, 'recent' | 'rivals' | 'open'> & {
   readonly experience: (recovered: readonly Recovered[]) => Moment['experience']
   readonly observer: Pick<Observer, 'observe' | 'close'>
   readonly journal: DutyDeps['journal']
@@ -36,7 +36,7 @@ type Own = Pick<DutyDeps, 'recent' | 'open'> & {
 export function createRoleDuty(
   { agent: { role }, does, policy }: RolePolicy,
   { clock, log, gate, onOpened, ...report }: RoleDutyDeps,
-  { observer, journal, recent, experience, open }: Own,
+  { observer, journal, recent, rivals, experience, open }: Own,
 ): Duty {
   const duty = createDuty({
     role,
@@ -53,6 +53,7 @@ export function createRoleDuty(
     prices: (seen) => does.prices?.(seen) ?? [],
     recent,
     experience: () => experience([]),
+    rivals,
     open,
     stopped: () => haltOf(gate()),
     journal,

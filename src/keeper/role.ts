@@ -156,7 +156,7 @@ export async function openRole(
   const ownDeps = { ...deps, gate: gateToOpen(signing, deps) }
   const duty: Duty = createRoleDuty(rolePolicy, ownDeps, {
     observer: lookingBeside(observer, signing, deps),
-    recent: recent.list,
+    ...{ recent: recent.list, rivals: signing?.rivals ?? (() => []) },
     experience: signing?.experience ?? (() => []),
     journal: {
       ofRole: async (which) => (await journal.ofRole(which)).filter(counts),

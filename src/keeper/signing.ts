@@ -18,6 +18,7 @@ import { createExperience, type RoleExperience } from './experience.ts'
 import { createKeptAccounts } from './kept-accounts.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
+import { createRivals, type Rivals } from './rivals.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { pricesOf } from './shadow-scores.ts'
 import { createStandingAllowances } from './standing-allowances.ts'
@@ -47,6 +48,8 @@ export type RoleSigning = {
   readonly lossUsed: () => UsedParts
   /** What became of what the role said before. */
   readonly experience: RoleExperience['now']
+  /** What rivals gave of late. */
+  readonly rivals: Rivals['now']
 }
 
 /** What a live role is joined from. */
@@ -56,7 +59,7 @@ type SigningDeps = Pick<
 > & {
   readonly accounts: Accounts
   readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits'>
+  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits' | 'agents'>
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
@@ -105,11 +108,13 @@ export function createRoleSigning(
     { role, chainId: nodes.chainId, signer: signer.address },
     { ...deps, clock, log },
   )
+  const rivals = createRivals(config.agents, ruleset.deployment, { ...deps, clock, log })
   const lookBeside = () => {
     standing.begin()
     lossBudget?.look()
     accounts.begin()
     experience.begin()
+    if (does.races) rivals.begin()
   }
   return {
     key,
@@ -119,6 +124,7 @@ export function createRoleSigning(
     unread: () => lossBudget?.unread() ?? null,
     lossUsed: () => lossBudget?.used() ?? {},
     experience: experience.now,
+    rivals: rivals.now,
   }
 }
 

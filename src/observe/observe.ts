@@ -23,7 +23,15 @@ export type ObserveDeps = WaveDeps & { readonly nodes: Pick<Nodes, 'head' | 'cal
 /** What the keeper knows when it looks. */
 export type ObserveInput = Pick<
   Moment,
-  'signer' | 'chainId' | 'ours' | 'inFlight' | 'recent' | 'colleagues' | 'experience' | 'deployment'
+  | 'signer'
+  | 'chainId'
+  | 'ours'
+  | 'inFlight'
+  | 'recent'
+  | 'colleagues'
+  | 'experience'
+  | 'rivals'
+  | 'deployment'
 > & {
   readonly limits: FreshnessLimits
   readonly priorityFeePerGasWei: bigint

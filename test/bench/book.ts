@@ -101,7 +101,13 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     },
   )
   const look = async () => {
-    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [], experience: [] })
+    const seen = await observer.observe({
+      inFlight: [],
+      recent: [],
+      colleagues: [],
+      experience: [],
+      rivals: [],
+    })
     return liquidator.decide(seen as Moment & LiquidatorSeen, strategy)
   }
   try {

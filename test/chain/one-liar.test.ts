@@ -107,6 +107,11 @@ const READS: readonly (readonly [
   ['the final block', ['eth_getBlockByNumber'], (nodes) => nodes.finalized()],
   ['a block', ['eth_getBlockByNumber'], (nodes) => nodes.block(8n)],
   ['a call', ['eth_call'], (nodes) => nodes.calls([call])],
+  [
+    'what contracts logged',
+    ['eth_getLogs'],
+    (nodes) => nodes.logs({ addresses: [TOKEN], topic: TRANSFER, fromBlock: 7n, toBlock: 9n }),
+  ],
   ['code', ['eth_getCode'], (nodes) => nodes.codeHashes([TOKEN])],
   ['a balance', ['eth_getBalance'], (nodes) => nodes.balanceWei(OURS)],
   ['a count', ['eth_getTransactionCount'], (nodes) => nodes.transactionCount(OURS, word(10))],

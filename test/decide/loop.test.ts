@@ -45,6 +45,7 @@ const createWorld = (own: Partial<DutyDeps> = {}) => {
     prices: () => world.prices,
     recent: () => [],
     experience: () => [],
+    rivals: () => [],
     open: (proposal) =>
       openProposal(
         proposal,

@@ -112,7 +112,13 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     },
   )
   const decide = async () => {
-    const seen = await observer.observe({ inFlight: [], recent: [], colleagues: [], experience: [] })
+    const seen = await observer.observe({
+      inFlight: [],
+      recent: [],
+      colleagues: [],
+      experience: [],
+      rivals: [],
+    })
     const { proposals, passedOver } = treasurer.decide(seen, strategy)
     return [...proposals.map(({ kind }) => kind), ...passedOver.map(({ check }) => check)]
   }

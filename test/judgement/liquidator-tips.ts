@@ -1,5 +1,6 @@
 import type { Ended } from '../../agents/agent.ts'
 import { decide } from '../../agents/liquidator/decide.ts'
+import type { Rival } from '../../agents/protocol/rival.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { facility, LOAN, market, observation, policy } from '../agents/liquidator/fixtures.ts'
 import { createDice, type Dice } from './dice.ts'
@@ -54,6 +55,7 @@ type Race = ReturnType<typeof racesOf>[number]
 /** Run all races by a way to choose what is proposed; the last day is seen. */
 function run(races: readonly Race[], strategy: LiquidatorDecide) {
   let recent: Ended[] = []
+  let rivals: Rival[] = []
   let came = 0
   const won = { said: 0, came: 0 }
   for (const [index, { debt, baseFee, rivalGwei }] of races.entries()) {
@@ -68,7 +70,7 @@ function run(races: readonly Race[], strategy: LiquidatorDecide) {
     // Health 0.98 at 80 %, one sBTC being worth 50,000.
     const collateralAssets = BigInt(Math.round(((debt * 0.98) / 0.8 / 50_000) * 1e8))
     const seen = observation({
-      ...{ nowMs, chain, recent, nativeBalanceWei: 10n ** 20n },
+      ...{ nowMs, chain, recent, rivals, nativeBalanceWei: 10n ** 20n },
       references: {
         ethReferenceOracle: { priceWad: BigInt(NATIVE_USD) * 10n ** 18n, sourceAsOfS: timestampS, state: 1 },
       },
@@ -92,10 +94,19 @@ function run(races: readonly Race[], strategy: LiquidatorDecide) {
     came += isWon ? net : -REVERT_PART * usdOf(RULES.gas.liquidateGas)
     won.came += isWon ? net : 0
     won.said += isWon ? Number(one.gainUsdMicros ?? 0n) / 1e6 : 0
+    if (!isWon)
+      rivals = [...rivals, rivalOf(debt, rivalGwei, nowMs)].filter(({ atMs }) => atMs > nowMs - DAY_MS)
     recent = [endedOf(one, isWon, nowMs), ...recent.filter(({ endedAtMs }) => endedAtMs > nowMs - DAY_MS)]
   }
   return { came, won }
 }
+
+/** Half of the debt, repaid by who tipped most, as the market logs it. */
+const rivalOf = (debt: number, gwei: number, atMs: number): Rival => ({
+  marketAddress: market().address,
+  repayAssets: BigInt(Math.round(debt * 0.5e6)),
+  ...{ tipWei: BigInt(Math.round(gwei * 1e9)), atMs },
+})
 
 const endedOf = (one: Proposal, isWon: boolean, nowMs: number): Ended => ({
   ...{ workflowId: one.occurrence, workflowType: one.workflowType, kind: one.kind, input: one.input },
@@ -113,7 +124,7 @@ const endedOf = (one: Proposal, isWon: boolean, nowMs: number): Ended => ({
 const alwaysTipping =
   (share: number): LiquidatorDecide =>
   (seen, rules) => {
-    const { proposals, passedOver } = decide({ ...seen, recent: [] }, rules)
+    const { proposals, passedOver } = decide({ ...seen, recent: [], rivals: [] }, rules)
     const gas = rules.gas.liquidateGas
     const tipped = proposals.map((one) => {
       const wei = (Number(one.gainUsdMicros ?? 0n) / 1e6 / NATIVE_USD) * share * 1e18

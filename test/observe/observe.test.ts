@@ -74,6 +74,7 @@ const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =
         recent: [],
         colleagues: [],
         experience: [],
+        rivals: [],
       },
       ...{ deployment: pins, priorityFeePerGasWei: 2n },
       limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

@@ -4,11 +4,11 @@ import type { Deployment } from '../../service/contract/deployment.ts'
 import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
 
-/** Assumed: what a market logs when it opens a liquidation claim. For our accounts only; the guard reads no logs. */
-const LIQUIDATED = parseAbi([
-  'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address liquidator, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
+/** Assumed: what a market logs when it opens a liquidation claim. For our accounts and tips only; the guard reads no logs. */
+export const LIQUIDATED = parseAbi([
+  'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address who, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
 ])
-const [LIQUIDATED_TOPIC] = encodeEventTopics({ abi: LIQUIDATED, eventName: 'Liquidated' })
+export const [LIQUIDATED_TOPIC] = encodeEventTopics({ abi: LIQUIDATED, eventName: 'Liquidated' })
 
 /** The number of the claim that our liquidation opened, or null when the receipt holds none. Pure. */
 export function openedClaim({ logs }: Pick<Receipt, 'logs'>): bigint | null {

@@ -115,6 +115,7 @@ async function observe(
       recent: [],
       colleagues: [],
       experience: [],
+      rivals: [],
     },
     ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
     limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },

@@ -151,6 +151,7 @@ export const observation = (changes: Partial<Moment & AllocatorSeen> = {}): Mome
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   vaults: [vault()],
   markets: [market(), ethMarket()],
   intelligence: [],

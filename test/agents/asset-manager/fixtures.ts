@@ -277,6 +277,7 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   funds: [fund()],
   lots: [lot()],
   markets: [market()],

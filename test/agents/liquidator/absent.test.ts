@@ -126,6 +126,7 @@ async function decideOn(words: Said): Promise<Decision | null> {
           recent: [],
           colleagues: [],
           experience: [],
+          rivals: [],
           priorityFeePerGasWei: 0n,
           previous: null,
         },

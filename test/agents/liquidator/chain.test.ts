@@ -94,6 +94,7 @@ async function look(
       recent: [],
       colleagues: [],
       experience: [],
+      rivals: [],
       armed,
       priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },

@@ -108,5 +108,6 @@ export const observation = (
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   ...changes,
 })

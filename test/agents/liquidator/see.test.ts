@@ -65,6 +65,7 @@ describe('an observation', () => {
       recent: [],
       colleagues: [],
       experience: [],
+      rivals: [],
     })
     expect(markets).toMatchObject([
       {

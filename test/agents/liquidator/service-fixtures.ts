@@ -286,6 +286,7 @@ export const input = (changes: Partial<LookInput> = {}): LookInput => ({
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   armed: new Map([[MARKET, { ok: true }]]),
   priorityFeePerGasWei: 2n,
   limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

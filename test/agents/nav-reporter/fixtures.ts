@@ -89,6 +89,7 @@ export const moment = (changes: Partial<Moment> = {}): Moment => ({
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   ...changes,
 })
 

@@ -139,6 +139,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   recent: [],
   colleagues: [],
   experience: [],
+  rivals: [],
   rfqs: [],
   auctions: [],
   prices: [price()],
