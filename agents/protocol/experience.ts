@@ -128,16 +128,22 @@ export function losingOn(experience: readonly Experience[], of: readonly string[
   return gain + chance < 0 ? { of: one.of, won: Math.round(won), gain } : null
 }
 
+/** A person should hear of it: nothing goes on by itself. */
+const fixOf = (role: string) =>
+  `find out who knows more than we; it goes on after \`rolekeeper experience forget ${role}\`.`
+
 /** Why something that goes by such a name is left alone. Pure. */
 export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
   check: 'experience_against',
-  message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: find out who knows more than we; it goes on after \`rolekeeper experience forget ${role}\`.`,
+  message: `Of ${of}, the last ${won} that we won lost ${decimal(BigInt(Math.round(-gain * 10_000)), 2, 2)} % of their price on average: by more than chance. Fix: ${fixOf(role)}`,
+  alarm: { fix: fixOf(role) },
   reason: { of, won, gainBps: Math.round(gain * 10_000) },
 })
 
 /** Why something is left alone of which others brought less than the policy lets us allow for. Pure. */
 export const beyondStop = ({ won }: Expectation, mostBps: number, role: string) => ({
   check: 'experience_against',
-  message: `The last ${Math.round(won)} that we won like it brought less than was said by more than the ${percent(BigInt(mostBps))} that the policy lets experience move it. Fix: find out who knows more than we; it goes on after \`rolekeeper experience forget ${role}\`.`,
+  message: `The last ${Math.round(won)} that we won like it brought less than was said by more than the ${percent(BigInt(mostBps))} that the policy lets experience move it. Fix: ${fixOf(role)}`,
+  alarm: { fix: fixOf(role) },
   reason: { won: Math.round(won), mostBps },
 })

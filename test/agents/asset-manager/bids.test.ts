@@ -169,6 +169,7 @@ describe('a position that is worth more to us than it costs', () => {
     expect(checksOf(after(40, -0.4, 0.3))).toEqual(['experience_against'])
     const [left] = decide(after(40, -0.4, 0.3), policy()).passedOver
     expect(left?.message).toContain('`rolekeeper experience forget asset-manager`')
+    expect(left?.alarm?.fix).toContain('`rolekeeper experience forget asset-manager`')
   })
 
   it('is bid for by the gain on what is bid where there are several', () => {

@@ -3,6 +3,7 @@ import {
   type Case,
   expectError,
   losingOn,
+  losingStop,
   type Prior,
   withCases,
 } from '../../../agents/protocol/experience.ts'
@@ -83,5 +84,14 @@ describe('what became of what was said', () => {
     const turned = after([...times(1_000, ['bid'], -0.04), ...times(1_000, ['bid'], 0.01)])
     expect(expectError(turned, ['bid'], PRIOR).mean).toBeGreaterThan(0.004)
     expect(turned[0]?.won).toBeLessThanOrEqual(400)
+  })
+})
+
+it('raises an alarm where something is left alone for what others of its name lost', () => {
+  const losing = losingOn(after(times(8, ['bid'], -0.1)), ['bid'])
+  if (losing === null) throw new TypeError('nothing is lost')
+  expect(losingStop(losing, 'rfq-bidder')).toMatchObject({
+    check: 'experience_against',
+    alarm: { fix: expect.stringContaining('`rolekeeper experience forget rfq-bidder`') },
   })
 })
