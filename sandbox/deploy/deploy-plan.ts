@@ -10,7 +10,7 @@ import {
 import { type FundContracts, planFunds } from './fund-plan.ts'
 import { createPlanner, type DeployedContract, type DeployStep, grantRole, type Planner } from './planner.ts'
 import { planTrade, type TradeContracts } from './trade-plan.ts'
-import { planVaults } from './vault-plan.ts'
+import { planRivalVault, planVaults } from './vault-plan.ts'
 
 /** What the sandbox deploys, by the name it has in the deployment. */
 export type DeployedContracts = {
@@ -26,6 +26,8 @@ export type DeployedContracts = {
   readonly ethMarket: DeployedContract
   readonly primeVault: DeployedContract
   readonly growthVault: DeployedContract
+  /** Of another keeper, beside whom ours lend. */
+  readonly rivalVault: DeployedContract
   readonly lens: DeployedContract
   /** Say the same prices from elsewhere: a second source to hold the markets' own oracles against. */
   readonly btcReferenceOracle: DeployedContract
@@ -103,6 +105,7 @@ export function planDeployment(input: PlanInput): {
       encodeDeployData({ abi: exitPoolAbi, bytecode, args: [address, sUSD.address] }),
     ),
   ) as [DeployedContract, DeployedContract]
+  const rivalVault = planRivalVault(planner, input, { sUSD, registry, ...markets })
   return {
     steps: planner.steps,
     contracts: {
@@ -118,6 +121,7 @@ export function planDeployment(input: PlanInput): {
       ethMarket: eth.market,
       primeVault,
       growthVault,
+      rivalVault,
       lens,
       btcReferenceOracle,
       ethReferenceOracle,

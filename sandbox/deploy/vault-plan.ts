@@ -25,7 +25,7 @@ type Parts = Readonly<Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket', De
 
 const usd = (whole: string) => parseUnits(whole, 6)
 
-/** Lay out the two vaults: Prime pays leavers at once, Growth after ten seconds' notice. */
+/** Lay out our two vaults: Prime pays leavers at once, Growth after ten seconds' notice. */
 export function planVaults(planner: Planner, roles: Roles, parts: Parts) {
   const { btcMarket, ethMarket } = parts
   return {
@@ -50,6 +50,21 @@ export function planVaults(planner: Planner, roles: Roles, parts: Parts) {
     }),
   }
 }
+
+/** Lay out the vault of another keeper: most of what both markets are lent, so that what ours lend moves rates a little. */
+export const planRivalVault = (planner: Planner, roles: Omit<Roles, 'allocator'>, parts: Parts) =>
+  planVault(planner, { ...roles, allocator: roles.admin }, parts, {
+    name: 'Rival',
+    depositAssets: usd('200000000'),
+    liquidityBufferBps: 0,
+    noticeSeconds: 0n,
+    fundings: [parts.btcMarket, parts.ethMarket].map((market) => ({
+      market,
+      capAssets: usd('200000000'),
+      relativeCapBps: 10_000,
+      assets: usd('100000000'),
+    })),
+  })
 
 /** Create a vault, deposit into it as the admin, and fund its markets under their caps. */
 function planVault(

@@ -18,7 +18,7 @@ import type { Lending } from './scenarios.ts'
 import type { SideStory } from './weather.ts'
 
 /** What the whale borrows against, in whole collateral tokens: many times what the vaults hold. */
-const COLLATERAL = { btc: '500', eth: '10000' } as const
+const COLLATERAL = { btc: '10000', eth: '200000' } as const
 /** A difference below this part of what a vault has in a market is left alone. */
 const TOLERANCE_BPS = 50n
 /** How often markets and vaults are looked at. */
@@ -38,10 +38,11 @@ export function createLendingStory(
   keys: Pick<SandboxKeys, 'deployer' | 'whale'>,
   lending: Lending,
 ): SideStory {
-  const { primeVault, growthVault } = deployment.contracts
+  const { primeVault, growthVault, rivalVault } = deployment.contracts
+  const [prime, growth, rival] = [primeVault.address, growthVault.address, rivalVault.address]
   const whale = createWhale(rpcUrl, deployment, keys)
-  const btc = { name: 'btc', vaults: [primeVault.address], share: 0 } as const
-  const eth = { name: 'eth', vaults: [primeVault.address, growthVault.address], share: 0.5 } as const
+  const btc = { name: 'btc', vaults: [prime, rival], share: 0 } as const
+  const eth = { name: 'eth', vaults: [prime, growth, rival], share: 0.5 } as const
   let lookAtTick = 0
 
   return async (nowS, tick) => {
@@ -53,9 +54,7 @@ export function createLendingStory(
       return borrowUpTo(whale, name, vaults, utilizationBps(lending, at))
     })
     const isTime = tick % lending.redemptionEveryS >= lending.redemptionEveryS - EVERY_TICKS
-    const lendings = [primeVault.address, growthVault.address].map((vault) =>
-      lend(whale, vault, lending.redemptionBps, isTime, nowS),
-    )
+    const lendings = [prime, growth].map((vault) => lend(whale, vault, lending.redemptionBps, isTime, nowS))
     return (await Promise.all([...borrowing, ...lendings])).flat()
   }
 }

@@ -51,6 +51,7 @@ const CONTRACTS: Deployment['contracts'] = {
   ethMarket: { contractName: 'LendingMarket', address: GATED_MARKET },
   primeVault: { contractName: 'LendingVault', address: VAULT },
   growthVault: { contractName: 'LendingVault', address: address(0xc2) },
+  rivalVault: { contractName: 'LendingVault', address: address(0xc3) },
   lens: { contractName: 'StateLens', address: address(0xa7) },
   acquisitionHouse: { contractName: 'AcquisitionHouse', address: address(0xa8) },
   recoveryAuction: { contractName: 'RecoveryAuction', address: address(0xa9) },
