@@ -1,29 +1,44 @@
+import type { Address } from 'viem'
 import { inputText } from '../../src/workflow/proposal.ts'
 import { type Decision, type InFlight, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocatorSeen, VaultLook } from './seen.ts'
+import { changeIn, proposeTogether } from './together.ts'
 import { vaultMarketsOf } from './vault-markets.ts'
 import { proposeWithdrawals } from './withdrawals.ts'
-import { proposeYield } from './yield.ts'
 
 type Observed = Moment & AllocatorSeen
 
 /**
  * Decide for each vault the one move that comes first, and say of everything else why not. Pure. Redemptions that are
- * due come before everything, then leaving what is impaired, then yield.
+ * due come before everything, then leaving what is impaired, then yield: of all vaults together, which share markets.
  */
 export function decide(seen: Observed, policy: AllocatorPolicy): Decision {
-  const decisions = seen.vaults.map((vault) => decideVault(vault, seen, policy))
-  const times = decisions.flatMap(({ lookAgainAtMs }) => lookAgainAtMs ?? [])
+  const firsts = seen.vaults.map((look) => decideVault(look, seen, policy))
+  const duties = firsts.flatMap(({ proposals }) => proposals)
+  const changes = new Map(duties.map((duty) => [duty.subject as Address, changeIn(duty)]))
+  const open = firsts.flatMap(({ open: vault }) => vault ?? [])
+  const outcomes = proposeTogether(open, changes, seen, policy)
+  const yields = firsts.map((first) => (first.open === undefined ? undefined : outcomes.get(first.open)))
+  const times = firsts.flatMap(({ lookAgainAtMs }) => lookAgainAtMs ?? [])
   return {
-    proposals: decisions.flatMap(({ proposals }) => proposals),
-    passedOver: decisions.flatMap(({ passedOver }) => passedOver),
+    proposals: firsts.flatMap(({ proposals }, index) => {
+      const found = yields[index]
+      return found === undefined || 'check' in found ? proposals : [found]
+    }),
+    passedOver: firsts.flatMap(({ passedOver }, index) => {
+      const found = yields[index]
+      return found === undefined || !('check' in found) ? passedOver : [...passedOver, found]
+    }),
     ...(times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) }),
   }
 }
 
-function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): Decision {
+/** What is decided of a vault by itself; `open` where it may move for yield, which all vaults decide together. */
+type First = Decision & { readonly open?: OpenVault }
+
+function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): First {
   const { address: subject } = look
   if (!seen.freshness.ok) {
     const stop = {
@@ -68,15 +83,13 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
       ]
     },
   )
-  const outcome =
-    withdrawal ?? cooling(vault, seen, policy) ?? proposeYield(vault, vaultMarkets, seen, policy)
   const next = nextDueMs(vault, seen, policy)
-  return {
-    ...('check' in outcome
-      ? { proposals: [], passedOver: [...markets, outcome] }
-      : { proposals: [outcome], passedOver: markets }),
-    ...(next === null ? {} : { lookAgainAtMs: next }),
-  }
+  const times = next === null ? {} : { lookAgainAtMs: next }
+  const outcome = withdrawal ?? cooling(vault, seen, policy) ?? neighbourMoving(look, seen)
+  if (outcome === null) return { proposals: [], passedOver: markets, open: vault, ...times }
+  return 'check' in outcome
+    ? { proposals: [], passedOver: [...markets, outcome], ...times }
+    : { proposals: [outcome], passedOver: markets, ...times }
 }
 
 const leave = (one: PassedOver): Decision => ({ proposals: [], passedOver: [one] })
@@ -107,6 +120,24 @@ function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy):
   const passedS = Math.max(0, seen.nowMs - last.endedAtMs) / 1_000
   const message = `The last move ended ${Math.floor(passedS)} s ago; the policy waits ${yields.cooldownS} s.`
   return { subject, check: 'cooling_down', message, reason: {}, near: passedS / yields.cooldownS }
+}
+
+/** What is under way in another vault over the same markets: whether it was mined already is not known. */
+function neighbourMoving(
+  { address, allocations }: VaultLook,
+  { vaults, inFlight }: Observed,
+): PassedOver | null {
+  const markets = new Set(allocations.map(({ marketAddress }) => marketAddress))
+  const neighbours = vaults.filter((other) =>
+    other.allocations.some(({ marketAddress }) => markets.has(marketAddress)),
+  )
+  const moving = inFlight.find(
+    ({ input, held }) =>
+      held !== true && neighbours.some((other) => other.address === inputText(input, 'vaultAddress')),
+  )
+  if (moving === undefined) return null
+  const message = `Workflow ${moving.workflowId} moves another vault over the same markets; this one decides after it.`
+  return passOver(address, { check: 'neighbour_moving', message })
 }
 
 /** When the next request comes near enough to be funded, or what cools may move again. */

@@ -1,8 +1,9 @@
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
+import { watchedSinceS } from './borrowing.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { REQUESTS_MAX } from './see-vault.ts'
-import type { ExitSeen, VaultBooks, VaultLook } from './seen.ts'
+import type { AllocatorSeen, ExitSeen, VaultBooks, VaultLook } from './seen.ts'
 
 /** A vault that may be moved, with all its figures. */
 export type OpenVault = {
@@ -26,7 +27,11 @@ export type OpenVault = {
 const STRESS_COVERED = 'covered'
 
 /** Judge a vault: open, or the first rule that closes it. Pure. What is not known closes it. */
-export function judgeVault(look: VaultLook, moment: Moment, policy: AllocatorPolicy): OpenVault | Stop {
+export function judgeVault(
+  look: VaultLook,
+  moment: Moment & AllocatorSeen,
+  policy: AllocatorPolicy,
+): OpenVault | Stop {
   const { books, allocations } = look
   if (look.exit === null) return { check: 'vault_unknown', message: 'The service does not list this vault.' }
   if (books === null || books.requests === null) {
@@ -51,7 +56,7 @@ export function judgeVault(look: VaultLook, moment: Moment, policy: AllocatorPol
   if (allocations.some(({ heldAssets, cashAssets }) => heldAssets === null || cashAssets === null)) {
     return { check: 'allocations_unread', message: 'The chain did not answer for every market of the vault.' }
   }
-  const horizonS = horizonOf(books, moment, policy)
+  const horizonS = horizonOf(look, moment, policy)
   const bufferAssets = ceilDiv(books.totalAssets * BigInt(books.bufferBps), BPS)
   const headroom = (assets: bigint) => ceilDiv(assets * (BPS + BigInt(policy.headroomBps)), BPS)
   const dueAssets = headroom(dueOf(books, books.requests, moment, policy))
@@ -88,9 +93,18 @@ function dueOf(
   return ceilDiv(shares * totalAssets, totalShares)
 }
 
-function horizonOf({ exit }: VaultBooks, { chain }: Moment, { yields, leaving }: AllocatorPolicy): number {
-  if (exit.kind !== 'maturity') return yields.horizonS
-  return Math.max(0, Math.min(yields.horizonS, exit.maturityS - leaving.maturityLeadS - chain.timestampS))
+/** No gain is booked for longer than we can know: the prior, and as long again as we have watched every market of it. */
+function horizonOf(
+  { books, allocations }: VaultLook,
+  { chain, borrowing }: Moment & AllocatorSeen,
+  { yields, leaving }: AllocatorPolicy,
+): number {
+  const watchedS = allocations.map(
+    ({ marketAddress }) => chain.timestampS - watchedSinceS(borrowing[marketAddress]),
+  )
+  const knownS = Math.min(yields.horizonS, yields.persistenceS + Math.max(0, Math.min(...watchedS)))
+  if (books?.exit.kind !== 'maturity') return knownS
+  return Math.max(0, Math.min(knownS, books.exit.maturityS - leaving.maturityLeadS - chain.timestampS))
 }
 
 /** What holders are promised must be known, the same by chain and service, and covered, before more is lent out. */

@@ -57,6 +57,11 @@ const redemptions = settings({
 const yields = settings({
   /** What is gained is counted over this long, or until the vault matures. */
   horizonS: seconds(3_600, 31_536_000),
+  /**
+   * How long a rate is taken to last before it was watched. A gain counts over no longer than this and the time that we
+   * watched; what we saw replaces it, market by market.
+   */
+  persistenceS: seconds(3_600, 31_536_000).prefault('1 d'),
   /** Least gain over the horizon, costs taken off. */
   gainUsdMicrosMin: positiveUsdMicros(),
   /** Least part that the gain before costs must be of the costs: 20000 is twice. */

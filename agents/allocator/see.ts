@@ -4,6 +4,7 @@ import { rateModelViews } from '../protocol/lending-views.ts'
 import { borrowRatePerSecondWad, curveProbes, isRateCurve, type RateCurve } from '../protocol/rate-curve.ts'
 import { createWave } from '../protocol/reading.ts'
 import type { Rows } from '../rows.ts'
+import { remember } from './borrowing.ts'
 import { type AskedMarket, askMarket, type MarketReading, marketLook } from './see-market.ts'
 import { allocationLook, askAllocation, askRequests, askVault, exitSeen } from './see-vault.ts'
 import type { AllocatorSeen, IntelligenceSeen, MarketLook, VaultBooks, VaultLook } from './seen.ts'
@@ -72,6 +73,7 @@ function lookAtMarkets(
         previous,
         (looks, proved) => ({
           ...{ vaults: vaults.map((read) => read(answers)), markets: looks, proved },
+          borrowing: remember(previous?.borrowing ?? {}, looks, moment.chain.timestampS),
           intelligence: (rows['allocation-intelligence'] ?? []).flatMap(intelligenceSeen),
         }),
       ),

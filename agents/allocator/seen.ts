@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { PriceRead } from '../protocol/price.ts'
 import type { RateCurve } from '../protocol/rate-curve.ts'
+import type { Borrowings } from './borrowing.ts'
 
 /** What a vault says of one of its markets, by its own word and the service's; null is not known. Base units. */
 export type AllocationSeen = {
@@ -101,6 +102,8 @@ export type AllocatorSeen = {
   readonly vaults: readonly VaultLook[]
   readonly markets: readonly MarketLook[]
   readonly intelligence: readonly IntelligenceSeen[]
+  /** What was seen of how much is borrowed from each market, since we watch it. */
+  readonly borrowing: Borrowings
   /** Curves that were proved, by rate model: not proved again while their figures stand. */
   readonly proved: Readonly<Record<Address, RateCurve>>
 }

@@ -1,4 +1,4 @@
-import type { Lane, Pool } from './lane.ts'
+import { type Lane, owedAtKink, type Pool, rateAt, returning, scarcest, statesOf } from './lane.ts'
 
 /**
  * The value of every lane, cut where its shape changes: at the kink, at what is held, and where it stops being concave.
@@ -23,8 +23,9 @@ export type Segments = {
 type Terms = { readonly p0: number; readonly p1: number; readonly q1: number; readonly q2: number }
 type Segment = Terms & { readonly others: number; readonly low: number; readonly high: number }
 
-/** A convex stretch is drawn as this many chords: there is little bend in it. */
-const CHORDS = 8
+/** A convex stretch is drawn as so many chords at most, and as fewer where they are this near to it, a part of its value. */
+const CHORDS_MAX = 8
+const NEAR = 1e-5
 
 /** Cut the lanes of a pool into segments. Pure. */
 export function cutLanes(pool: Pool): Segments {
@@ -71,13 +72,18 @@ const slopeAt = ({ p1, q1, q2, others }: Segment, x: number): number => {
 
 /** Less than held, exactly that (which costs nothing), and more than held. */
 function laneSegments(lane: Lane, { horizonS, turnoverCost }: Pool): Segment[] {
-  const { held, least, most, supplyLeast, touchCost } = lane
+  const { held, least, most, supplyLeast, lentWorth, touchCost } = lane
   const stretch = (low: number, high: number, perToken: number) =>
     low < high || (low === high && low !== held)
-      ? cutStretch(lane, low, high, horizonS, { fixed: touchCost - perToken * held, perToken })
+      ? cutStretch(lane, low, high, horizonS, {
+          fixed: touchCost - perToken * held,
+          perToken: perToken - lentWorth,
+        })
       : []
   const stay =
-    least <= held && held <= most ? cutStretch(lane, held, held, horizonS, { fixed: 0, perToken: 0 }) : []
+    least <= held && held <= most
+      ? cutStretch(lane, held, held, horizonS, { fixed: 0, perToken: -lentWorth })
+      : []
   return [
     ...stretch(least, Math.min(held, most), -turnoverCost),
     ...stay,
@@ -88,37 +94,58 @@ function laneSegments(lane: Lane, { horizonS, turnoverCost }: Pool): Segment[] {
 type Cost = { readonly fixed: number; readonly perToken: number }
 
 function cutStretch(lane: Lane, low: number, high: number, horizonS: number, cost: Cost): Segment[] {
-  const { rate, borrowed, others } = lane
-  if (typeof rate === 'number' || borrowed === 0) {
-    const supply = typeof rate === 'number' ? rate : 0
-    const p1 = (supply - lane.lossRate) * horizonS - cost.perToken
-    return [{ p0: -cost.fixed, p1, q1: 0, q2: 0, others, low, high }]
+  const { rate, others, ours, lossRate } = lane
+  const straight = { p0: -cost.fixed, p1: -lossRate * horizonS - cost.perToken, q1: 0, q2: 0 }
+  if (typeof rate === 'number') {
+    const interest = { p0: straight.p0 + rate * ours * horizonS, p1: straight.p1 + rate * horizonS }
+    return [{ ...straight, ...interest, others, low, high }]
   }
-  const kinkAmount = borrowed / rate.kink - others
-  const rise = rate.slope2 / (1 - rate.kink)
-  const steep = curveTerms(lane, rate.base + rate.slope1 - rise * rate.kink, rise, horizonS, cost)
-  const flat = curveTerms(lane, rate.base, rate.slope1 / rate.kink, horizonS, cost)
-  if (high <= kinkAmount) return cutBend({ ...steep, others, low, high })
-  if (low >= kinkAmount) return cutBend({ ...flat, others, low, high })
-  return [
-    ...cutBend({ ...steep, others, low, high: kinkAmount }),
-    ...cutBend({ ...flat, others, low: kinkAmount, high }),
-  ]
+  const isAdding = low >= lane.held && high > lane.held
+  const states = statesOf(lane)
+    .filter(({ owed, part }) => owed > 0 && part > 0)
+    .map((state) => ({ ...state, flat: isAdding ? owedAtKink(lane, state.owed) : state.owed }))
+  const kinks = states.map(({ flat }) => flat / rate.kink - others)
+  const ends = [...kinks.filter((amount) => amount > low && amount < high).toSorted((a, b) => a - b), high]
+  return ends.flatMap((end, index) => {
+    const from = ends[index - 1] ?? low
+    const terms = states.map(({ owed, part, flat }, at) => {
+      const forS = part * horizonS
+      if ((from + end) / 2 >= (kinks[at] as number)) return curveTerms(lane, forS, 0, flat, 'flat')
+      if (!isAdding) return lineTerms(lane, forS, rateAt(rate, scarcest(lane, owed)))
+      const back = returning(lane, owed)
+      return curveTerms(lane, forS, back, owed - back * (others + lane.held), 'steep')
+    })
+    return cutBend({ ...terms.reduce(addTerms, straight), others, low: from, high: end })
+  })
+}
+
+const addTerms = (one: Terms, other: Terms): Terms => ({
+  p0: one.p0 + other.p0,
+  p1: one.p1 + other.p1,
+  q1: one.q1 + other.q1,
+  q2: one.q2 + other.q2,
+})
+
+/** The terms of `(x + ours)` at a rate that stays. */
+const lineTerms = ({ ours, lenderShare }: Lane, forS: number, rate: number): Terms => {
+  const earned = forS * lenderShare * rate
+  return { p0: earned * ours, p1: earned, q1: 0, q2: 0 }
 }
 
 /**
- * The terms of `x·r(u)·u` less costs, where the borrow rate is `level + rise·u` and `u = borrowed / U`: with
- * `x = U − others` it is `B·level·(1 − O/U) + B²·rise·(1/U − O/U²)`.
+ * The terms of `(x + ours)·r(u)·u`, where the borrow rate is `level + rise·u` and `u = e + C / U`: of each token that is
+ * added `e` is borrowed. With `r·u = a + b/U + c/U²` and what strangers have supplied, `S = U − x − ours`, it is
+ * `a·(x + ours) + b + (c − S·b)/U − S·c/U²`.
  */
-function curveTerms(lane: Lane, level: number, rise: number, horizonS: number, cost: Cost): Terms {
-  const { borrowed, others } = lane
-  const scale = horizonS * lane.lenderShare * borrowed
-  return {
-    p0: scale * level - cost.fixed,
-    p1: -lane.lossRate * horizonS - cost.perToken,
-    q1: scale * (borrowed * rise - others * level),
-    q2: -scale * borrowed * rise * others,
-  }
+function curveTerms(lane: Lane, forS: number, e: number, C: number, side: 'flat' | 'steep'): Terms {
+  const { rate, others, ours, lenderShare } = lane
+  if (typeof rate === 'number') return { p0: 0, p1: 0, q1: 0, q2: 0 }
+  const rise = side === 'steep' ? rate.slope2 / (1 - rate.kink) : rate.slope1 / rate.kink
+  const level = side === 'steep' ? rate.base + rate.slope1 - rise * rate.kink : rate.base
+  const strangers = others - ours
+  const scale = forS * lenderShare
+  const [a, b, c] = [scale * e * (level + rise * e), scale * C * (level + 2 * rise * e), scale * rise * C * C]
+  return { p0: b + a * ours, p1: a, q1: c - strangers * b, q2: -strangers * c }
 }
 
 /** The second derivative is `2·(q1·U + 3·q2)/U⁴` with `q2 ≤ 0`: concave up to `U = −3·q2/q1`, convex beyond. */
@@ -127,9 +154,14 @@ function cutBend(segment: Segment): Segment[] {
   const bend = q1 > 0 ? (-3 * q2) / q1 - others : high
   if (bend >= high) return [segment]
   const from = Math.max(low, bend)
-  const chords = Array.from({ length: from === high ? 1 : CHORDS }, (_, index): Segment => {
-    const left = from + ((high - from) * index) / CHORDS
-    const right = index === CHORDS - 1 || from === high ? high : from + ((high - from) * (index + 1)) / CHORDS
+  const [first, last] = [valueAt(segment, from), valueAt(segment, high)]
+  // How far a chord lies above falls with the square of its length.
+  const above = (first + last) / 2 - valueAt(segment, (from + high) / 2)
+  const fine = Math.ceil(Math.sqrt(above / (NEAR * (Math.abs(first) + Math.abs(last)))))
+  const count = from === high ? 1 : Math.min(CHORDS_MAX, Math.max(1, fine || 1))
+  const chords = Array.from({ length: count }, (_, index): Segment => {
+    const left = from + ((high - from) * index) / count
+    const right = index === count - 1 ? high : from + ((high - from) * (index + 1)) / count
     const value = valueAt(segment, left)
     const p1 = left === right ? 0 : (valueAt(segment, right) - value) / (right - left)
     return { p0: value - p1 * left, p1, q1: 0, q2: 0, others, low: left, high: right }

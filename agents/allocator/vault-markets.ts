@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
+import { type Borrowing, persistenceS } from './borrowing.ts'
 import { capAssets, impairment, intelligenceLimit, supplyStop } from './judge-market.ts'
 import type { OpenVault } from './judge-vault.ts'
 import type { Lane } from './lane.ts'
@@ -79,11 +80,12 @@ function vaultMarketOf(
         : { check: 'market_unread', message: 'The chain did not answer for its supply, debt and rate.' }
     const still = { leastAssets: heldAssets, mostAssets: heldAssets, supplyLeastAssets: 0n }
     const figures = { borrowedAssets: 0n, othersAssets: 0n, rate: 0 }
+    const alone = { usual: [], lasts: 1, ours: 0 }
     const lane = laneOf(
       figures,
       heldAssets,
       still,
-      { lenderShare: 0, lossRate: 0, touchCost },
+      { lenderShare: 0, lossRate: 0, touchCost, ...alone },
       vault.decimals,
     )
     return { marketAddress, name, heldAssets, cashAssets: 0n, ...still, lane, impaired: null, closed }
@@ -94,6 +96,8 @@ function vaultMarketOf(
   const items = seen.intelligence.filter(
     (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
   )
+  const borrowing = seen.borrowing[marketAddress]
+  const usual = usualOf(known, heldAssets, borrowing)
   const bounds = boundsOf(allocation, known, vault, policy, {
     terms: policy.collaterals[market.collateralSymbol ?? ''],
     closed: closed !== null,
@@ -104,6 +108,9 @@ function vaultMarketOf(
     lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
     lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
     touchCost,
+    usual: usual.map(({ assets, part }) => ({ owed: assets / Number(tokenUnit(vault.decimals)), part })),
+    lasts: lastingPart(borrowing, known.borrowedAssets, vault.horizonS, policy),
+    ours: toTokens(oursElsewhere(marketAddress, vault, seen), vault.decimals),
   }
   const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
   return { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, impaired, closed }
@@ -129,6 +136,36 @@ function figuresOf(market: MarketLook, heldAssets: bigint): Figures | null {
         }
   return { borrowedAssets: debtAssets, othersAssets, rate }
 }
+
+/** What is usually owed there, as far as what is supplied now could be lent. */
+function usualOf(
+  { othersAssets }: Figures,
+  heldAssets: bigint,
+  borrowing: Borrowing | undefined,
+): Borrowing['levels'] {
+  const supplied = Number(othersAssets + heldAssets)
+  return (borrowing?.levels ?? []).map(({ assets, part }) => ({ assets: Math.min(supplied, assets), part }))
+}
+
+/** For which part of the horizon what is owed is expected to stay as it is, on average. */
+function lastingPart(
+  borrowing: Borrowing | undefined,
+  borrowedAssets: bigint,
+  horizonS: number,
+  { yields }: AllocatorPolicy,
+): number {
+  if (borrowing === undefined || horizonS === 0) return 1
+  const lastsS = persistenceS(borrowing, Number(borrowedAssets), yields.persistenceS)
+  return (lastsS / horizonS) * (1 - Math.exp(-horizonS / lastsS))
+}
+
+/** What the other vaults of this keeper have in a market, base units. */
+const oursElsewhere = (marketAddress: Address, { look }: OpenVault, { vaults }: AllocatorSeen): bigint =>
+  vaults
+    .filter(({ address, books }) => address !== look.address && books?.isAllocator === true)
+    .flatMap(({ allocations }) => allocations)
+    .filter((allocation) => allocation.marketAddress === marketAddress)
+    .reduce((sum, { heldAssets }) => sum + (heldAssets ?? 0n), 0n)
 
 type Bounds = Pick<VaultMarket, 'leastAssets' | 'mostAssets' | 'supplyLeastAssets'>
 
@@ -176,7 +213,7 @@ function laneOf(
   { borrowedAssets, othersAssets, rate }: Figures,
   heldAssets: bigint,
   bounds: Bounds,
-  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost'>,
+  economics: Pick<Lane, 'lenderShare' | 'lossRate' | 'touchCost' | 'usual' | 'lasts' | 'ours'>,
   decimals: number,
 ): Lane {
   return {
@@ -187,6 +224,7 @@ function laneOf(
     least: toTokens(bounds.leastAssets, decimals),
     most: toTokens(bounds.mostAssets, decimals),
     supplyLeast: toTokens(bounds.supplyLeastAssets, decimals),
+    lentWorth: 0,
     ...economics,
   }
 }

@@ -2,7 +2,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { dollars, tokens } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
-import { laneReturn, moveCost, type Pool } from './lane.ts'
+import { type Lane, laneReturn, meanRate, moveCost, type Pool, rateAtKink } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { movesText, proposeMoves } from './propose.ts'
@@ -13,26 +13,62 @@ import { gasTokens, toTokens, type VaultMarket } from './vault-markets.ts'
 type Gain = { readonly standing: number; readonly gross: number; readonly cost: number }
 
 /**
- * Propose the allocation with the highest expected net return, if getting there is worth it by the policy's margins; or
- * say how near it came. Pure. The service may narrow what is supplied, never widen it.
+ * Find the allocation of a vault with the highest expected net return; null where buffer and queue leave nothing. Pure.
+ * The service may narrow what is supplied, never widen it.
  */
+export function yieldTargets(
+  vault: OpenVault,
+  vaultMarkets: readonly VaultMarket[],
+  policy: AllocatorPolicy,
+): Targets | null {
+  const { books, decimals } = vault
+  const allocated = vaultMarkets.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
+  const budgetAssets = allocated + books.idleAssets - vault.neededAssets
+  const budget = toTokens(budgetAssets, decimals)
+  const pool = { ...poolOf(vault, vaultMarkets, policy), budget }
+  return planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
+}
+
+const poolOf = (vault: OpenVault, vaultMarkets: readonly VaultMarket[], policy: AllocatorPolicy) => {
+  // No token that leaves a market raises what the rest earns by more than the kink pays on it.
+  const lentWorth = vault.horizonS * Math.max(...vaultMarkets.map(({ lane }) => rateAtKink(lane)))
+  return {
+    lanes: vaultMarkets.map(({ lane }) => worthLending(lane, lentWorth)),
+    horizonS: vault.horizonS,
+    turnoverCost: policy.costs.turnoverBps / 10_000,
+  }
+}
+
+const HALVINGS = 40
+
+/**
+ * What pays less than is expected to be lost is left for nothing, and lent as long as it pays twice that: what was just
+ * lent is not to be left at once.
+ */
+function worthLending(lane: Lane, lentWorth: number): Lane {
+  const { held, least, most, lossRate } = lane
+  const pays = (amount: number) => meanRate(lane, amount) >= 2 * lossRate
+  let [enough, above] = pays(most) ? [most, most] : [0, most]
+  for (let halving = 0; halving < HALVINGS && enough < above; halving++) {
+    const middle = (enough + above) / 2
+    if (pays(middle)) enough = middle
+    else above = middle
+  }
+  return meanRate(lane, held) < lossRate
+    ? { ...lane, least: Math.max(least, Math.min(held, enough)), most: Math.min(most, held) }
+    : { ...lane, lentWorth, most: Math.max(Math.min(held, most), Math.min(most, enough)) }
+}
+
+/** Propose to bring a vault to targets, if that is worth it by the policy's margins; or say how near it came. Pure. */
 export function proposeYield(
   vault: OpenVault,
   vaultMarkets: readonly VaultMarket[],
+  targets: Targets | null,
   seen: Moment & AllocatorSeen,
   policy: AllocatorPolicy,
 ): Proposal | PassedOver {
   const { books, decimals } = vault
   const subject = vault.look.address
-  const allocated = vaultMarkets.reduce((sum, { heldAssets }) => sum + heldAssets, 0n)
-  const budgetAssets = allocated + books.idleAssets - vault.neededAssets
-  const pool: Pool = {
-    lanes: vaultMarkets.map(({ lane }) => lane),
-    budget: toTokens(budgetAssets, decimals),
-    horizonS: vault.horizonS,
-    turnoverCost: policy.costs.turnoverBps / 10_000,
-  }
-  const targets = planTargets(vaultMarkets, pool, { bounds: vaultMarkets, budgetAssets, decimals })
   if (targets === null) {
     const show = (assets: bigint) => tokens(assets, decimals, vault.symbol)
     const message = `Idle are ${show(books.idleAssets)}; buffer and queue need ${show(vault.neededAssets)} before anything is supplied, and the markets cannot give that back.`
@@ -47,7 +83,7 @@ export function proposeYield(
     return passOver(subject, stop)
   }
   const gas = gasTokens(policy.costs.transactionGas, vault, seen, policy)
-  const gain = gainOf(pool, vaultMarkets, targets, decimals, gas)
+  const gain = gainOf(poolOf(vault, vaultMarkets, policy), vaultMarkets, targets, decimals, gas)
   const usdMicros = (amount: number) => BigInt(Math.floor(amount * Number(vault.priceUsdMicros)))
   const netUsdMicros = usdMicros(gain.gross - gain.cost)
   const reason = {
@@ -70,18 +106,28 @@ export function proposeYield(
 }
 
 function gainOf(
-  pool: Pool,
+  pool: Omit<Pool, 'budget'>,
   vaultMarkets: readonly VaultMarket[],
   targets: Targets,
   decimals: number,
   gas: number,
 ): Gain {
-  let [standing, reached, cost] = [0, 0, gas]
-  for (const [index, { lane, heldAssets }] of vaultMarkets.entries()) {
+  const changes = vaultMarkets.map(({ lane, heldAssets }, index) => {
     const target = targets[index] ?? heldAssets
-    const amount = target === heldAssets ? lane.held : toTokens(target, decimals)
-    standing += laneReturn(lane, lane.held, pool.horizonS)
-    reached += laneReturn(lane, amount, pool.horizonS)
+    return { lane, change: target === heldAssets ? 0 : toTokens(target - heldAssets, decimals) }
+  })
+  const total = (of: (change: number) => number) => changes.reduce((sum, { change }) => sum + of(change), 0)
+  const lentMore = total((change) => change)
+  const sameWay = (change: number) => (change * lentMore > 0 ? change : 0)
+  // Of what is added, or withdrawn, so much lay or will lie idle: that this raises the rate on the rest counts for nothing.
+  const idlePart = lentMore === 0 ? 0 : lentMore / total(sameWay)
+  let [standing, reached, cost] = [0, 0, gas]
+  for (const { lane, change } of changes) {
+    const amount = lane.held + change
+    const idle = idlePart * sameWay(change)
+    const [before, after] = lentMore > 0 ? [lane.held + idle, amount] : [lane.held, amount - idle]
+    standing += laneReturn(lane, lane.held, pool.horizonS, meanRate(lane, before))
+    reached += laneReturn(lane, amount, pool.horizonS, meanRate(lane, after))
     cost += moveCost(lane, amount, pool.turnoverCost)
   }
   return { standing, gross: reached - standing, cost }

@@ -43,5 +43,11 @@ function throwLane(dice: Dice, costMax: number): Lane {
     supplyLeast: dice.unit() < 0.1 ? supplied * dice.unit() : 0,
     lossRate: (0.005 * dice.unit()) / YEAR_S,
     touchCost: costMax * dice.unit(),
+    lentWorth: dice.pick([0, 1e-3 * dice.unit()]),
+    usual: [0.5, 0.3, 0.15, 0.05].map((part) => ({
+      owed: Math.min(supplied * used * (0.5 + dice.unit()), supplied - held * (1 - used)),
+      part,
+    })),
+    ...{ lasts: dice.pick([1, dice.unit()]), ours: (supplied - held) * dice.pick([0, dice.unit()]) },
   }
 }

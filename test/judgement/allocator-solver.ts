@@ -28,19 +28,52 @@ export function certify(pool: Pool, value: number): number {
   return best
 }
 
-/** What `amount` is worth by the definition: interest by the utilisation that it makes, losses, and the cost of the move. */
+/** What is owed in a lane over the horizon, and for which part of it. */
+const statesOf = ({ borrowed, usual, lasts }: Lane) => [
+  { owed: borrowed, part: lasts },
+  ...usual.map(({ owed, part }) => ({ owed, part: (1 - lasts) * part })),
+]
+
+/**
+ * What `amount` is worth by the definition: interest by the utilisation that it makes, on it and on what else is ours
+ * there, losses, what being lent counts for, and the cost of the move.
+ */
 function worth(lane: Lane, amount: number, { horizonS, turnoverCost }: Pool): number {
-  let rate = lane.rate
-  if (typeof rate !== 'number') {
-    const supplied = lane.others + amount
-    const used = supplied === 0 ? 0 : Math.min(1, lane.borrowed / supplied)
-    const { base, slope1, slope2, kink } = rate
-    const low = base + (slope1 * Math.min(used, kink)) / kink
-    rate = (low + (slope2 * Math.max(0, used - kink)) / (1 - kink)) * used * lane.lenderShare
-  }
+  const rates = statesOf(lane).map(({ owed, part }) => part * rateAt(lane, amount, owed))
+  const rate = rates.reduce((sum, one) => sum + one, 0)
   const moved = Math.abs(amount - lane.held)
   const cost = moved === 0 ? 0 : lane.touchCost + turnoverCost * moved
-  return amount * (rate - lane.lossRate) * horizonS - cost
+  return ((amount + lane.ours) * rate - amount * lane.lossRate) * horizonS + lane.lentWorth * amount - cost
+}
+
+/** Of what the kink lends of a token a quarter comes back to a market at its kink, three quarters where all is lent out. */
+function backOf({ rate, others, held }: Lane, owed: number): number {
+  if (typeof rate === 'number') return 0
+  const beyond = Math.min(1, owed / (others + held)) - rate.kink
+  return beyond <= 0 ? 0 : 0.25 + (0.5 * beyond) / (1 - rate.kink)
+}
+
+/** What is owed once so much came that utilisation is down at the kink: `B = owed + e·kink·x` meets `kink·(U + x)`. */
+function returnsTo(lane: Lane, owed: number): number {
+  const { rate, others, held } = lane
+  const back = backOf(lane, owed)
+  if (typeof rate === 'number' || back === 0) return owed
+  return owed + (back * (owed - rate.kink * (others + held))) / (1 - back)
+}
+
+function rateAt(lane: Lane, amount: number, owed: number): number {
+  const { rate, others, held, lenderShare } = lane
+  if (typeof rate === 'number') return rate
+  const supplied = others + amount
+  // Who leaves raises no rate beyond the kink, or beyond what it is.
+  const most = amount < held ? Math.max(rate.kink, owed / (others + held)) : 1
+  // Of each token that comes beyond it a part is borrowed anew, until it is down at it.
+  const added = Math.max(0, amount - held) * rate.kink * backOf(lane, owed)
+  const back = Math.min(added, returnsTo(lane, owed) - owed)
+  const used = supplied === 0 ? 0 : Math.min(1, most, (owed + back) / supplied)
+  const { base, slope1, slope2, kink } = rate
+  const low = base + (slope1 * Math.min(used, kink)) / kink
+  return (low + (slope2 * Math.max(0, used - kink)) / (1 - kink)) * used * lenderShare
 }
 
 /** Worth at the end of an open stretch: the fixed cost counts even where it meets what is held. */
@@ -48,16 +81,17 @@ const worthIn = ({ low, high, lane }: Stretch, amount: number, pool: Pool): numb
   worth(lane, amount, pool) - (amount === lane.held && low !== high ? lane.touchCost : 0)
 
 function stretchesOf(lane: Lane): readonly Stretch[] {
-  const { held, least, most, rate, borrowed, others, supplyLeast } = lane
-  const kink = typeof rate === 'number' ? Number.NaN : borrowed / rate.kink - others
+  const { held, least, most, rate, others, supplyLeast } = lane
+  const kinks =
+    typeof rate === 'number'
+      ? []
+      : statesOf(lane).flatMap(({ owed }) =>
+          [owed, returnsTo(lane, owed)].map((most) => most / rate.kink - others),
+        )
   const cut = (low: number, high: number): readonly Stretch[] => {
     if (low > high) return []
-    return kink > low && kink < high
-      ? [
-          { low, high: kink, lane },
-          { low: kink, high, lane },
-        ]
-      : [{ low, high, lane }]
+    const inside = kinks.filter((kink) => kink > low && kink < high).toSorted((one, other) => one - other)
+    return [...inside, high].map((end, index) => ({ low: inside[index - 1] ?? low, high: end, lane }))
   }
   const stay = held >= least && held <= most ? [{ low: held, high: held, lane }] : []
   return [...cut(least, Math.min(held, most)), ...stay, ...cut(Math.max(held, least, supplyLeast), most)]
@@ -68,15 +102,16 @@ function stretchesOf(lane: Lane): readonly Stretch[] {
  * −2·O/U³ and 6·x/U⁴ − 4/U³, at most 2·O/U³ and 4/U³ in size, largest where U is least.
  */
 function bendOf({ lane, low, high }: Stretch, { horizonS }: Pool): number {
-  const { rate, borrowed, others, lenderShare } = lane
-  if (typeof rate === 'number' || borrowed === 0 || low === high) return 0
-  const rises =
-    borrowed / (others + (low + high) / 2) <= rate.kink
-      ? rate.slope1 / rate.kink
-      : rate.slope2 / (1 - rate.kink)
-  const level = rate.base + rate.slope1 + rises
-  const supplied = others + low
-  return (horizonS * lenderShare * borrowed * (level * 2 * others + rises * borrowed * 4)) / supplied ** 3
+  const { rate, others, lenderShare } = lane
+  if (typeof rate === 'number' || low === high) return 0
+  const bends = statesOf(lane).map(({ owed, part }) => {
+    const middle = others + (low + high) / 2
+    const most = returnsTo(lane, owed)
+    const rises = most / middle <= rate.kink ? rate.slope1 / rate.kink : rate.slope2 / (1 - rate.kink)
+    const level = rate.base + rate.slope1 + 3 * rises
+    return owed === 0 ? 0 : part * most * (level * 2 * others + rises * most * 4)
+  })
+  return (horizonS * lenderShare * bends.reduce((sum, bend) => sum + bend, 0)) / (others + low) ** 3
 }
 
 /** Bound worth less price on a stretch: halve it until the bend of what may still be the maximum is too small to matter. */

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Ended, Moment } from '../../agents/agent.ts'
+import { type Borrowings, remember } from '../../agents/allocator/borrowing.ts'
 import { decide } from '../../agents/allocator/decide.ts'
 import { type Lane, supplyRate } from '../../agents/allocator/lane.ts'
 import type { AllocatorPolicy } from '../../agents/allocator/policy.ts'
@@ -192,14 +193,18 @@ function laneOf(place: Place, { congestion }: World): Lane {
     supplyLeast: 0,
     lossRate: 0,
     touchCost: GAS.market * congestion,
+    ...{ usual: [], lasts: 1, ours: 0, lentWorth: 0 },
   }
 }
 
 /** The agent itself, with its own decide on an observation of the world, as a mover. */
 export function agentMover(policy: AllocatorPolicy): Mover {
   const recent: Ended[] = []
+  let borrowing: Borrowings = {}
   return (world) => {
-    const seen = observed(world, recent)
+    const looked = observed(world, recent)
+    borrowing = remember(borrowing, looked.markets, looked.chain.timestampS)
+    const seen = { ...looked, borrowing }
     const [proposal] = decide(seen, policy).proposals
     if (proposal === undefined) return null
     const { kind, workflowType, subject, occurrence, input, exposure } = proposal

@@ -22,6 +22,11 @@ const WORLDS = [
   'lemons',
   'coherent-oracle',
   'lanes-bring-less',
+  'spikes-1-gwei',
+  'spikes-10-gwei',
+  'spikes-30-gwei',
+  'shared-markets',
+  'notice-queues',
   'tips-at-auction',
   'small-books',
   'joint-exit',
@@ -35,7 +40,8 @@ export type Score = { readonly ours: number; readonly baseline: number | null }
 /**
  * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`,
  * their median within `medianMin` and `medianMax`, and for `notBelowBaseline` the median of
- * ours less the baseline's in the same seed at least 0; for `aboveBaseline` ours above it in sum too. `beside` names the baseline where it is not the judge's.
+ * ours less the baseline's in the same seed at least 0; for `aboveBaseline` ours above it in sum too; for `sumWithin` our sum
+ * is so many times the baseline's. `beside` names the baseline where it is not the judge's.
  */
 export type Bound = {
   readonly min?: number
@@ -45,6 +51,7 @@ export type Bound = {
   readonly aboveBaseline?: true
   readonly notBelowBaseline?: true
   readonly beside?: string
+  readonly sumWithin?: readonly [low: number, high: number]
 }
 
 /** How a role is judged: offline, pure, the same for the same scenario and seed. */

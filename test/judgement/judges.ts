@@ -1,6 +1,7 @@
 import { allocatorJudge } from './allocator.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
+import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorWeatherJudge } from './liquidator.ts'
 import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'
@@ -23,6 +24,9 @@ export const judges: readonly Judge[] = [
   liquidatorClaimsJudge(),
   liquidatorTipsJudge(),
   allocatorJudge,
+  allocatorSpikesJudge(),
+  allocatorTogetherJudge(),
+  allocatorNoticeJudge(),
   navReporterJudge,
   navWorldsJudge,
   navFeesJudge,

@@ -1,4 +1,5 @@
 import type { Mutant } from './judgement.ts'
+import { keeperMutants } from './keeper-mutants.ts'
 import { liquidatorMutants } from './liquidator-mutants.ts'
 import { managerMutants } from './manager-mutants.ts'
 import { navMutants } from './nav-mutants.ts'
@@ -7,6 +8,7 @@ import { judgeScenario } from './tally.ts'
 
 /** Deadly mistakes of every role; each has to fail its judgement. */
 export const mutants: readonly Mutant[] = [
+  ...keeperMutants,
   ...liquidatorMutants,
   ...navMutants,
   ...managerMutants,

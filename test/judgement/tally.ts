@@ -59,9 +59,11 @@ function middle(sorted: readonly number[]): number {
   return (low + high) / 2
 }
 
+const isWithin = (value: number, [low, high]: readonly [number, number]) => value >= low && value <= high
+
 function failuresOf(
   scores: readonly Score[],
-  { min, max, medianMin, medianMax, aboveBaseline, notBelowBaseline }: Bound,
+  { min, max, medianMin, medianMax, aboveBaseline, notBelowBaseline, sumWithin }: Bound,
 ): readonly string[] {
   const ours = scores.map((score) => score.ours)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
@@ -79,6 +81,11 @@ function failuresOf(
     ...((aboveBaseline ?? notBelowBaseline) === true && !((pairedOf(scores)?.medianLead ?? -1) >= 0)
       ? ['the median is below the baseline']
       : []),
+    ...(sumWithin === undefined || isWithin(sum(ours) / sum(baseline), sumWithin)
+      ? []
+      : [
+          `the sum is ${(sum(ours) / sum(baseline)).toFixed(2)} of the baseline's, not ${sumWithin.join(' to ')}`,
+        ]),
   ]
 }
 

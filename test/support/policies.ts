@@ -21,6 +21,8 @@ const read = (file: string) =>
 
 /** A role's policy for the sandbox as YAML gives it, with what it includes: every scalar is text. */
 export const policyOf = (role: string) => read(policyFileOf(role))
+/** That as it is shipped, with the paces of a real day. */
+export const shippedPolicyOf = (role: string) => read(`${ROOT}policies/${role}.yaml`)
 
 /** The liquidator's for the sandbox, where nobody feeds another oracle than the markets': without second prices and sales. */
 export function policyOfOneOracle(): ReturnType<typeof read> {

@@ -155,8 +155,13 @@ describe('on a real chain', () => {
       ...{ listed: true, relativeCapBps: 8_000, absoluteCapAssets: usd('4000000') },
     })
     expect(seen.markets.map(({ curve }) => 'unknown' in curve)).toEqual([false, false])
-    await observe(seen)
+    const again = await observe(seen)
     expect(asked - 1).toBe(3)
+    const borrowed = Object.values(again.borrowing)
+    expect(borrowed.map(({ samples }) => samples.map(({ atS }) => atS))).toEqual([
+      [seen.chain.timestampS],
+      [seen.chain.timestampS],
+    ])
   })
 
   it('knows no curve that the market does not name, or that its rates do not follow', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Ended } from '../../../agents/agent.ts'
+import { borrowingOf } from '../../../agents/allocator/borrowing.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
 import type { VaultLook } from '../../../agents/allocator/seen.ts'
 import {
@@ -216,6 +217,53 @@ describe('yield', () => {
     expect(Number(gainUsdMicros) - Number(costUsdMicros)).toBeCloseTo(Number(netUsdMicros), -1)
     const targets = Object.keys(proposal.reason).filter((name) => name.endsWith('targetAssets'))
     expect(targets).toEqual([`sBTC/sUSD ${BTC_MARKET} targetAssets`, `sETH/sUSD ${ETH_MARKET} targetAssets`])
+  })
+
+  describe('of the only lender, whose money raises the rate where it is not lent', () => {
+    /** A market of 4 M, half lent out, all of it by this vault, and so much idle. */
+    const alone = (idle: number, by = policy()) => {
+      const [held, half] = [usd(4_000_000), usd(2_000_000)]
+      const caps = { absoluteCapAssets: 2n * held, relativeCapBps: 10_000 }
+      const listing = { approved: true, allocationEnabled: true, ...caps }
+      return decideOn(
+        {
+          markets: [market({ debtAssets: half, cashAssets: half })],
+          vaults: [
+            vault({
+              books: books({ bufferBps: 0, totalAssets: held + usd(idle), idleAssets: usd(idle) }),
+              allocations: [allocation({ heldAssets: held, cashAssets: half, listing, ...caps })],
+            }),
+          ],
+        },
+        by,
+      )
+    }
+    const withShare = (terms: { readonly lossBpsPerYear?: number } = {}) => {
+      const { sBTC } = policy().collaterals
+      if (sBTC === undefined) throw new TypeError('the policy lists no sBTC')
+      return policy({ collaterals: { sBTC: { ...sBTC, shareBpsMax: 10_000, ...terms } } })
+    }
+
+    it('lends what need not lie idle, and says what that earns', () => {
+      const proposal = only(alone(400_000, withShare()))
+      // All but the headroom under the cap.
+      expect(movesIn(proposal)).toEqual([{ market: BTC_MARKET, assets: usd(395_600) }])
+      // At 1.5 % a year, the utilisation being down at 45 %, for a week.
+      expect(Number(proposal.gainUsdMicros) / 1e6).toBeCloseTo(
+        400_000 * (0.01482 - 0.001) * (7 / 365) - 0.8,
+        -1,
+      )
+    })
+
+    it('withdraws nothing to leave it idle', () => {
+      expect(alone(0, withShare()).proposals).toEqual([])
+    })
+
+    it('lends nothing for less than what is expected to be lost', () => {
+      expect(
+        alone(400_000, withShare({ lossBpsPerYear: 300 })).proposals.flatMap(movesIn),
+      ).not.toContainEqual(expect.objectContaining({ assets: usd(400_000) }))
+    })
   })
 
   it('has nothing to do after its own move', () => {
@@ -439,6 +487,87 @@ describe('when it may move', () => {
     expect(checksOf(after(retryAfterS * 1_000 - 1))).toEqual(['backing_off'])
     expect(after(retryAfterS * 1_000).proposals).toHaveLength(1)
     expect(after(-3_600_000).proposals).toHaveLength(1)
+  })
+})
+
+describe('rates that may not last', () => {
+  const brief = policy({ yields: { ...policy().yields, persistenceS: 6 * 3_600 } })
+  const { timestampS } = observation().chain
+  /** A fortnight of looks at both markets: the second was lent out so far, and no more; for so long at a time. */
+  const seen = (usualEth: number, correlation: number, btcHours = 336) => {
+    const of = (assets: number, hours = 336) =>
+      borrowingOf(
+        Array.from({ length: hours }, (_, hour) => ({
+          atS: timestampS - (hours - 1 - hour) * 3_600,
+          assets,
+        })),
+      )
+    return {
+      [BTC_MARKET]: of(600_000e6, btcHours),
+      [ETH_MARKET]: { ...of(usualEth * 1e6), variance: 1e28, covariance: correlation * 1e28 },
+    }
+  }
+  const gainOf = (decision: ReturnType<typeof decideOn>) => Number(only(decision).gainUsdMicros) / 1e6
+
+  it('says no gain for longer than a market was watched, and its prior', () => {
+    expect(only(decideOn(uneven, brief)).reason.horizonS).toBe(6 * 3_600)
+    const borrowing = seen(30_000_000, 0.99)
+    expect(only(decideOn({ ...uneven, borrowing }, brief)).reason.horizonS).toBe(7 * 86_400)
+    const half = seen(30_000_000, 0.99, 2)
+    expect(only(decideOn({ ...uneven, borrowing: half }, brief)).reason.horizonS).toBe(7 * 3_600)
+  })
+
+  it('discounts a gain by how long such rates lasted, and stands still where that leaves too little', () => {
+    const usually = gainOf(decideOn({ ...uneven, borrowing: seen(30_000_000, 0.99) }, brief))
+    const [long, short] = [0.99, 0.5].map((correlation) =>
+      gainOf(decideOn({ ...uneven, borrowing: seen(10_000_000, correlation) }, brief)),
+    )
+    expect(short).toBeLessThan((long ?? 0) / 2)
+    expect(long).toBeLessThan(usually)
+    const dear = { ...observation().chain, baseFeePerGasWei: 100_000_000_000n }
+    const decision = decideOn({ ...uneven, chain: dear, borrowing: seen(10_000_000, 0.5) }, brief)
+    expect(decision.proposals).toEqual([])
+    expect(checksOf(decision)[0]).toMatch(/^gain_below_|^allocation_optimal/)
+  })
+})
+
+describe('several vaults over the same markets', () => {
+  const OTHER = `0x${'9'.repeat(40)}` as const
+  const two = { ...uneven, vaults: [vault(), vault({ address: OTHER })] }
+  const suppliedBy = (decision: ReturnType<typeof decideOn>) =>
+    decision.proposals
+      .flatMap(movesIn)
+      .filter(({ market: at }) => at === ETH_MARKET)
+      .reduce((sum, { assets }) => sum + assets, 0n)
+
+  it('move together to where both earn most, and have nothing left to do after it', () => {
+    const decision = decideOn(two)
+    expect(decision.proposals.map(({ subject }) => subject)).toEqual([VAULT, OTHER])
+    const after = decision.proposals.reduce(carriedOut, observation(two))
+    expect(decide(after, policy()).proposals).toEqual([])
+    // Each by itself would take for its own what the other is about to fill.
+    const alone = two.vaults.reduce((sum, one) => sum + suppliedBy(decideOn({ ...two, vaults: [one] })), 0n)
+    expect(suppliedBy(decision)).toBeLessThanOrEqual(alone)
+  })
+
+  it('count what another has to withdraw at the same look', () => {
+    const short = queue(900_000, 0).vaults.map((one) => ({ ...one, address: OTHER }) as const)
+    const decision = decideOn({ ...uneven, vaults: [vault(), ...short] })
+    expect(decision.proposals.map(({ kind }) => kind)).toEqual(['yield', 'redemptions'])
+  })
+
+  it('wait for one that moves already: whether that is in the figures is not known', () => {
+    const { workflowId, workflowType, kind, subject, occurrence, input, exposure } = ended()
+    const moving = { workflowId, workflowType, kind, subject, occurrence, input, exposure }
+    expect(checksOf(decideOn({ ...two, inFlight: [moving] }), OTHER)).toEqual(['neighbour_moving'])
+    expect(checksOf(decideOn({ ...two, inFlight: [{ ...moving, held: true }] }), OTHER)).toEqual([])
+    const elsewhere = { ...vault(), allocations: [allocation()] }
+    const apart = [
+      elsewhere,
+      vault({ address: OTHER, allocations: [allocation({ marketAddress: ETH_MARKET })] }),
+    ]
+    const decision = decideOn({ ...uneven, vaults: apart, inFlight: [moving] })
+    expect(checksOf(decision, OTHER)).not.toContain('neighbour_moving')
   })
 })
 

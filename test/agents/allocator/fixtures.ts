@@ -28,8 +28,11 @@ const policyFile = policyOf('allocator')
 
 /** The sandbox's policy's strategy as YAML gives it: every scalar is text. */
 export const strategyText = (): Record<string, unknown> => policyFile.strategy
+const shipped = allocatorPolicy.parse(strategyText())
+/** Rates last the whole horizon where a test says nothing of what was seen. */
 export const policy = (changes: Partial<AllocatorPolicy> = {}): AllocatorPolicy => ({
-  ...allocatorPolicy.parse(strategyText()),
+  ...shipped,
+  yields: { ...shipped.yields, persistenceS: shipped.yields.horizonS },
   ...changes,
 })
 
@@ -155,6 +158,7 @@ export const observation = (changes: Partial<Moment & AllocatorSeen> = {}): Mome
   vaults: [vault()],
   markets: [market(), ethMarket()],
   intelligence: [],
+  borrowing: {},
   proved: {},
   ...changes,
 })
