@@ -6,7 +6,7 @@ import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { insistsOn } from '../service/contract/workflow-types.ts'
 import { inputText } from '../workflow/proposal.ts'
-import type { Inclusion, Slot, TokenChange } from '../workflow/slot.ts'
+import type { Inclusion, Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
   move,
@@ -158,7 +158,8 @@ function compareEffects(
   { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
   const { id: workflowId, signer, slots } = workflow
-  const unexpected = differences(expectedOf(workflow), tokens, deployment)
+  const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
+  const unexpected = differences(predicted, tokens, deployment, insistedBy(workflow))
   if (unexpected.length === 0) return
   const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
   safe(signer, {
@@ -171,15 +172,12 @@ function compareEffects(
 }
 
 /**
- * What was simulated of what landed, and no more than the calls insist on where others decide what comes: they could stop a
- * signer by it as often as they like. Pure.
+ * What has to come at least where others decide how much more does: by what they pay beyond it they could stop a signer as
+ * often as they like. Pure.
  */
-function expectedOf({ proposal, slots }: Workflow): readonly TokenChange[] {
-  const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
+function insistedBy({ proposal }: Workflow): bigint | undefined {
   const member = insistsOn(proposal.workflowType)
-  if (member === undefined) return predicted
-  const least = BigInt(inputText(proposal.input, member) ?? 0)
-  return predicted.map((change) => (change.assets > least ? { ...change, assets: least } : change))
+  return member === undefined ? undefined : BigInt(inputText(proposal.input, member) ?? 0)
 }
 
 /** What a workflow cost in the end, in the place of what it might have cost. */

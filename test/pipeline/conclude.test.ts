@@ -196,8 +196,8 @@ describe('concluding a sale', () => {
     expect(setup.world.safe).toEqual([])
   })
 
-  it('makes the signer SAFE where a venue paid less than that', async () => {
-    await concluded(paying(900n), { proposal: proposalOf(sale) })
+  it('makes the signer SAFE where a venue paid one base unit less than that', async () => {
+    await concluded(paying(969n), { proposal: proposalOf(sale) })
     expect(setup.world.safe).toHaveLength(1)
   })
 })

@@ -21,12 +21,14 @@ export function openedClaim({ logs }: Pick<Receipt, 'logs'>): bigint | null {
  * Compare what happened with what simulation predicted: nothing may leave that was not predicted, or more of it, and
  * nothing that was to come in may be missing, but a hundredth: prices move on the way to a block. Less out and more in are
  * fine. Pure.
+ * @param insisted what the calls insist on, where they say so: others decide how much more comes, and nobody pays less.
  * @returns one sentence for each difference; empty when it went as predicted.
  */
 export function differences(
   predicted: readonly TokenChange[],
   real: readonly TokenChange[],
   deployment: Pick<Deployment, 'assets'>,
+  insisted?: bigint,
 ): readonly string[] {
   const realOf = new Map(real.map((change) => [change.token.toLowerCase(), change.assets]))
   const predictedOf = new Map(predicted.map((change) => [change.token.toLowerCase(), change.assets]))
@@ -34,11 +36,14 @@ export function differences(
   return [...tokens].flatMap((token) => {
     const is = realOf.get(token) ?? 0n
     const was = predictedOf.get(token) ?? 0n
+    const say = (assets: bigint) => amountText(assets, token, deployment)
+    if (was > 0n && insisted !== undefined)
+      return is < insisted
+        ? [
+            `our balance changed by ${say(is)}; the calls insist on ${say(insisted)}, and the simulation paid it`,
+          ]
+        : []
     const least = was > 0n ? (was * 99n) / 100n : was
-    return is < least
-      ? [
-          `our balance changed by ${amountText(is, token, deployment)}; the simulation predicted ${amountText(was, token, deployment)}`,
-        ]
-      : []
+    return is < least ? [`our balance changed by ${say(is)}; the simulation predicted ${say(was)}`] : []
   })
 }
