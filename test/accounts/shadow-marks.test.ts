@@ -158,8 +158,13 @@ it('measures nothing where the chain does not say what a token is worth', async 
 it('marks what a vault would have lent by what the market pays over the hour, at both its ends', async () => {
   const { world, nodes, deployment } = scene
   const [vault = '0x'] = deployment.vaults.map(({ address }) => address)
-  const by = prices([vault])
+  const prime = prices([vault])
   const market = deployment.markets[0]?.address ?? '0x'
+  // So much is borrowed that an hour of a thousand earns more than a millionth of a dollar.
+  await world.price('3000')
+  const borrower = await world.person(0n, eth('100'))
+  await world.market.write.depositCollateral([eth('100')], by(borrower))
+  await world.market.write.borrow([vault, usd('100000')], by(borrower))
   const [from, head] = [world.allocator, await nodes.head()]
   const data = encodeFunctionData({
     abi: lendingVaultAbi,
@@ -168,7 +173,7 @@ it('marks what a vault would have lent by what the market pays over the hour, at
   })
   const call = { from, to: vault, data, valueWei: 0n, gasLimit: 1_000_000n, ...FEES }
   const nonce = await world.client.getTransactionCount({ address: from })
-  const came = await readCame(from, [{ ...call, nonce }], head, { by, nodes })
+  const came = await readCame(from, [{ ...call, nonce }], head, { by: prime, nodes })
   const [moved] = came?.lent ?? []
   expect(came).toMatchObject({ assets: [], lent: [{ market, token: tokenOf('sUSD'), assets: -usd('1000') }] })
   // With less cash there, the market pays those who stay more.
@@ -181,7 +186,7 @@ it('marks what a vault would have lent by what the market pays over the hour, at
   await world.client.increaseTime({ seconds: HOUR_S })
   await world.client.mine({ blocks: 70 })
   let mark: bigint | undefined
-  const marks = createShadowMarks(by, {
+  const marks = createShadowMarks(prime, {
     nodes,
     nowMs: () => Number.MAX_SAFE_INTEGER,
     journal: {
