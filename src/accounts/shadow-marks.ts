@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address, Hex } from 'viem'
 import type { Call, Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
@@ -96,8 +97,11 @@ export function createShadowMarks(
       const prices = await readPrices(by, nodes, head)
       const rates = await readRates(by.deployment, nodes, head)
       for (const workflow of due) {
-        await journal.write(withMark(workflow, { prices, rates }, head, by))
+        // A thousand may be due at once.
+        await nextTurn()
+        const written = await journal.write(withMark(workflow, { prices, rates }, head, by))
         waiting.delete(workflow.id)
+        if (isUnmarked(written)) waiting.set(workflow.id, written)
       }
     },
   }

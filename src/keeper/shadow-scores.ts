@@ -1,6 +1,7 @@
 import { createShadowMarks, type MarkedBy } from '../accounts/shadow-marks.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import { createLotScores, type Trades } from '../pipeline/shadow-lots.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -44,13 +45,14 @@ export function createShadowScores(
     clock: { nowMs },
   }: {
     readonly collections: Trades
-    readonly journal: Pick<Journal, 'write'>
+    readonly journal: Pick<Journal, 'write' | 'get'>
     readonly nodes: Pick<Nodes, 'finalized' | 'calls'>
     readonly clock: Pick<Clock, 'nowMs'>
   },
 ): ShadowScores {
-  const marks = createShadowMarks(markedBy(rolePolicy), { nodes, journal, nowMs })
-  const lots = createLotScores({ collections, journal, nowMs, onDecided: marks.add })
+  const kept = { write: (workflow: Workflow) => writeOnce(workflow, journal) }
+  const marks = createShadowMarks(markedBy(rolePolicy), { nodes, journal: kept, nowMs })
+  const lots = createLotScores({ collections, journal: kept, nowMs, onDecided: marks.add })
   return {
     add: (workflow) => {
       lots.add(workflow)
@@ -60,5 +62,17 @@ export function createShadowScores(
       await marks.look()
       await lots.look()
     },
+  }
+}
+
+/** Write a workflow, or go on with what is stored: where its role is opened anew, what followed it before may write last. */
+async function writeOnce(workflow: Workflow, journal: Pick<Journal, 'write' | 'get'>): Promise<Workflow> {
+  try {
+    return await journal.write(workflow)
+  } catch (error) {
+    const isConflict = error instanceof RolekeeperError && error.code === 'journal.conflict'
+    const stored = isConflict ? await journal.get(workflow.id) : null
+    if (stored === null) throw error
+    return stored
   }
 }

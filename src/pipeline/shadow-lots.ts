@@ -92,8 +92,9 @@ export function createLotScores({ collections, journal, nowMs, onDecided }: LotS
           if (lot === undefined || outcome === null) continue
           const assets = outcome === 'won' ? wonBy(bid.assets, lot) : []
           const decided = withLot(bid.workflow, outcome, { assets, atMs: nowMs() })
+          const written = await journal.write(decided)
           undecided.delete(bid.workflow.id)
-          onDecided(await journal.write(decided))
+          onDecided(written)
         }
       }
     },
