@@ -32,7 +32,7 @@ const QUIET_MS_MAX = 3_600_000
  * Add a page up to the newest final block where more moved since the last one than strangers gave, or an hour passed. What is in it never
  * changes: all of it is final, and whatever no log and no transaction of ours explains is a line that says so.
  * @returns the page with the one that it follows; null where none was added, or the first.
- * Throws RolekeeperError `accounts.forked`, `worth.not_read` and `node.*`.
+ * Throws RolekeeperError `accounts.forked`, `accounts.not_read`, `worth.not_read` and `node.*`.
  */
 export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<Period[number] | null> {
   const { nodes, accounts } = deps
@@ -106,7 +106,9 @@ async function linesSince(
   { nodes, journal }: AccountsDeps,
 ): Promise<readonly Line[] | null> {
   const { signer, deployment } = of
-  if ((await nodes.block(last.to.number))?.hash !== last.to.hash) throw forked(last)
+  const known = await nodes.block(last.to.number)
+  if (known === null) throw notRead(last)
+  if (known.hash !== last.to.hash) throw forked(last)
   const ours: { readonly workflowId: string; readonly slot: Slot }[] = []
   for (let nonce = last.count; nonce < count; nonce += 1) {
     const workflow = await journal.byNonce(nodes.chainId, signer, nonce)
@@ -128,7 +130,8 @@ async function linesSince(
     transfers.push(...(await nodes.transfers({ tokens, account: signer, fromBlock, toBlock })))
   }
   const moved = transfers
-    .filter(({ from, to }) => from !== to)
+    // Anybody may log that nothing was taken from us, as often as they like.
+    .filter(({ from, to, assets }) => from !== to && assets !== 0n)
     .map(({ token, from, to, assets, blockNumber, hash }): Line => {
       const isOut = from === signer
       const counterparty = isOut ? to : from
@@ -176,6 +179,17 @@ function unexplained(
     return [{ ...line, kind: 'unexplained' as const, workflowId: null }]
   })
 }
+
+const notRead = ({ signer, to }: Page) =>
+  new RolekeeperError(
+    'accounts.not_read',
+    `The accounts of ${signer} close a page at block ${to.number}, which the nodes do not have (any more).`,
+    {
+      fix: 'nothing, when it passes by itself; else add a node that keeps its old blocks to `chain.nodes.read`.',
+      facts: { signer },
+      retry: 'later',
+    },
+  )
 
 const forked = ({ signer, to }: Page) =>
   new RolekeeperError(

@@ -24,7 +24,8 @@ export async function checkAccounts(
 
 async function balanceOf({ signer, token, block, hash }: AccountRow, nodes: Nodes): Promise<bigint | null> {
   const head = await nodes.block(block)
-  if (head?.hash !== hash) {
+  if (head === null) return null
+  if (head.hash !== hash) {
     throw new RolekeeperError(
       'accounts.forked',
       `The accounts of ${signer} close at block ${block} ${hash}, which is not on this chain.`,

@@ -34,6 +34,7 @@ beforeEach(() => {
 
 const look = async (
   whose: Pick<Page, 'signer' | 'owner'> = { signer: scene.liquidator },
+  nodes: Scene['nodes'] = scene.nodes,
 ): Promise<readonly Page[]> => {
   // What was just mined is final once the chain has gone on.
   await scene.world.client.mine({ blocks: 70 })
@@ -43,7 +44,7 @@ const look = async (
   }
   const byNonce = async (_chain: number, _signer: Address, nonce: number) =>
     done.find(({ slots }) => slots.some((slot) => slot.nonce === nonce)) ?? null
-  await addNextPage(of, { nodes: scene.nodes, journal: { byNonce }, accounts })
+  await addNextPage(of, { nodes, journal: { byNonce }, accounts })
   return accounts.pages()
 }
 
@@ -138,6 +139,9 @@ it('begins no page for what strangers give: it is on the next one', async () => 
     await world.sUSD.write.transfer([liquidator, dust], by(world.admin))
     expect(await look()).toHaveLength(1)
   }
+  // Nobody allowed the admin anything, and of nothing it may take as much.
+  await world.sUSD.write.transferFrom([liquidator, world.admin, 0n], by(world.admin))
+  expect(await look()).toHaveLength(1)
   await world.sUSD.write.mint([liquidator, 5n], by(world.admin))
   expect((await look())[1]?.lines).toMatchObject([{ assets: 1n }, { assets: 1n }, { assets: 5n }])
 })
@@ -170,6 +174,9 @@ it('refuses to go on from a block that the chain has left, and takes a page only
   expect(await accounts.add({ ...first, from: null, to: other })).toBe(false)
   expect(await accounts.add({ ...first, from: first.to, to: other })).toBe(true)
   await expect(look()).rejects.toMatchObject({ code: 'accounts.forked' })
+  // Nodes that do not have the block say nothing of the chain.
+  const without = { ...scene.nodes, block: async () => null }
+  await expect(look(undefined, without)).rejects.toMatchObject({ code: 'accounts.not_read' })
 })
 
 it('is read beside the keeper that keeps it', async () => {
