@@ -19,7 +19,8 @@ type Learned = { readonly cases: readonly Recorded[]; readonly undecided: Undeci
 
 /**
  * Record what the pages since the last time decide of what was said, and what became money again of what was bought for others.
- * Each case is recorded in one commit with what is left undecided then, so once, wherever a process ends.
+ * Each case is recorded in one commit with what is left undecided then, so once, wherever a process ends. Throws
+ * `accounts.decided` where another does the same, as what is left of a role that was opened anew.
  */
 export async function learn(
   of: CasesOf,
@@ -42,7 +43,7 @@ export async function learn(
       pages: found.undecided.slice(-UNDECIDED_PAGES_MAX),
       lots: lots.filter(({ lot }) => !recoveries.some((each) => each.lot === lot)).slice(-UNDECIDED_LOTS_MAX),
     }
-    await accounts.decide(of, cases, next)
+    await accounts.decide(of, cases, next, undecided)
     undecided = next
     all.push(...cases)
   }

@@ -107,10 +107,19 @@ export type Accounts = AccountsReads & {
   /** The oldest pages of a signer that end after a block. */
   readonly after: (of: CasesOf, block: bigint, limit: number) => Promise<readonly Page[]>
   readonly undecided: (of: CasesOf) => Promise<Undecided>
-  /** Record cases, and what is undecided beside them, in one commit; resolve once it is on disk. */
-  readonly decide: (of: CasesOf, cases: readonly Recorded[], undecided: Undecided) => Promise<void>
+  /**
+   * Record cases, and what is undecided beside them in the place of what was, in one commit; resolve once it is on disk. Throws
+   * RolekeeperError `accounts.decided`, and nothing is written, where somebody has since `before` was read.
+   */
+  readonly decide: (
+    of: CasesOf,
+    cases: readonly Recorded[],
+    undecided: Undecided,
+    before: Undecided,
+  ) => Promise<void>
 }
 
+const NOTHING_YET: Undecided = { toBlock: -1n, pages: [], lots: [] }
 const NEWEST = 'SELECT body FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT 1'
 
 /** Open (or create) the accounts of a directory that this process has locked. Throws as opening its journal does. */
@@ -118,6 +127,11 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   const records = new Records(openAccountsDatabase(directory), accountsFile(directory), onFailed)
   const last = (chainId: number, signer: Address) =>
     records.bodies<Page>(NEWEST, chainId, signer.toLowerCase())[0] ?? null
+  const undecidedOf = (of: CasesOf) =>
+    records.bodies<Undecided>(
+      'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?',
+      ...keyOf(of),
+    )[0] ?? NOTHING_YET
   return {
     ...readsOf(records),
     last: async (chainId, signer) => last(chainId, signer),
@@ -142,13 +156,10 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
       const rows = records.rows(sql, chainId, signer.toLowerCase(), block, limit)
       return records.bodiesByTurns<Page>(rows, 'SELECT body FROM pages WHERE rowid = ?')
     },
-    undecided: async (of) =>
-      records.bodies<Undecided>(
-        'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?',
-        ...keyOf(of),
-      )[0] ?? { toBlock: -1n, pages: [], lots: [] },
-    decide: async (of, cases, undecided) => {
+    undecided: async (of) => undecidedOf(of),
+    decide: async (of, cases, undecided, before) => {
       await records.change(() => {
+        if (encodeRecord(undecidedOf(of)) !== encodeRecord(before)) throw decided(of)
         for (const each of cases) {
           const sql = 'INSERT INTO cases (chain_id, signer, role, body) VALUES (?, ?, ?, ?)'
           records.run(sql, ...keyOf(of), encodeRecord(each))
@@ -162,6 +173,13 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
     },
   }
 }
+
+const decided = ({ signer, role }: CasesOf) =>
+  new RolekeeperError('accounts.decided', `What came of what the ${role} said was recorded meanwhile.`, {
+    fix: 'none needed: it is read again.',
+    facts: { role, signer },
+    retry: 'now',
+  })
 
 const keyOf = ({ chainId, signer, role }: CasesOf) => [chainId, signer.toLowerCase(), role] as const
 

@@ -111,6 +111,17 @@ it('records all of a commit or nothing, and the next time what was not', async (
   expect(await recorded()).toEqual([[0.05, 3]])
 })
 
+it('records each case once where a role is opened anew and what it was before still reads', async () => {
+  await close()
+  await bid('a', 'lot 1')
+  await close(brought)
+  await close()
+  const both = await Promise.allSettled([read(), read()])
+  expect(both).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'accounts.decided' } }])
+  expect(await recorded()).toEqual([[0.05, 3]])
+  expect((await read()).cases).toEqual([])
+})
+
 it('counts a lot that was lost, and won at a later try, as both', async () => {
   await close()
   await bid('a', 'lot 1')
