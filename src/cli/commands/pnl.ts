@@ -14,6 +14,7 @@ import { assertWhole } from '../../accounts/whole.ts'
 import { workedForOf } from '../../accounts/worked-for.ts'
 import { reportsOf, worksOf } from '../../accounts/works.ts'
 import type { RunConfig } from '../../config/config.ts'
+import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
 import { type JournalPlace, readJournal } from '../../journal/open.ts'
 import { decimal } from '../../units.ts'
@@ -66,12 +67,17 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
       throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)
     const sinceMs = since === undefined ? 0 : Date.now() - durationMs('since', since)
-    const config = check === true ? await configAt(given, io) : undefined
-    const pages = (await readPages(place.directory, config?.chain.id)).filter(
-      (page) => role === undefined || page.role === role,
-    )
+    const all = await readPages(place.directory)
+    const pages = all.filter((page) => role === undefined || page.role === role)
+    if (pages.length === 0 && all.length > 0) throw noSuchRole(role, all)
     const period = periodOf(pages, sinceMs)
-    if (config !== undefined) return compare(balancesOf(period), config, how, io)
+    if (check === true) {
+      // What compared nothing has not found that all is well.
+      if (period.length === 0) throw nothingToCompare()
+      const config = await configAt(given, io)
+      assertWhole(all, config.chain.id)
+      return compare(balancesOf(period), config, how, io)
+    }
     if (period.length === 0 && json !== true && csv !== true) {
       io.out('Nothing is entered yet.\n')
       return 0
@@ -116,11 +122,23 @@ async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Prom
   }
 }
 
-async function readPages(directory: string, chainId?: number): Promise<readonly Page[]> {
+const noSuchRole = (role: string | undefined, all: readonly Page[]) =>
+  usageError(
+    `There are no accounts of ${role}.`,
+    `give one of: ${[...new Set(all.map((page) => page.role))].join(', ')}`,
+  )
+
+const nothingToCompare = () =>
+  new RolekeeperError('accounts.nothing_entered', 'Nothing is entered yet, so nothing was compared.', {
+    fix: 'wait for the second page of an account, at most an hour; or look back further with --since.',
+    retry: 'later',
+  })
+
+async function readPages(directory: string): Promise<readonly Page[]> {
   const accounts = readAccounts(directory)
   try {
     const pages = await accounts.pages()
-    assertWhole(pages, chainId)
+    assertWhole(pages)
     return pages
   } finally {
     await accounts.close()

@@ -112,3 +112,11 @@ it('says of each opportunity what was said, what came, and by the prices of whic
 it('compares nothing but balances with the chain', async () => {
   await expect(run('--check', '--by', 'day')).rejects.toMatchObject({ code: 'usage' })
 })
+
+it('does not say that all is well where it compared nothing', async () => {
+  await expect(run('--check', '--role', 'liquidater')).rejects.toMatchObject({
+    message: expect.stringContaining('There are no accounts of liquidater.'),
+    fix: expect.stringContaining('liquidator, asset-manager'),
+  })
+  await expect(run('--check', '--since', '1s')).rejects.toMatchObject({ code: 'accounts.nothing_entered' })
+})
