@@ -1,7 +1,7 @@
 import { allocatorJudge } from './allocator.ts'
+import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './allocator-vaults.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
-import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './keeper.ts'
 import { liquidatorWeatherJudge } from './liquidator.ts'
 import { liquidatorTipsJudge } from './liquidator-tips.ts'
 import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from './liquidator-worlds.ts'

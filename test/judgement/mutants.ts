@@ -1,5 +1,5 @@
+import { allocatorMutants } from './allocator-mutants.ts'
 import type { Mutant } from './judgement.ts'
-import { keeperMutants } from './keeper-mutants.ts'
 import { liquidatorMutants } from './liquidator-mutants.ts'
 import { managerMutants } from './manager-mutants.ts'
 import { navMutants } from './nav-mutants.ts'
@@ -8,7 +8,7 @@ import { judgeScenario } from './tally.ts'
 
 /** Deadly mistakes of every role; each has to fail its judgement. */
 export const mutants: readonly Mutant[] = [
-  ...keeperMutants,
+  ...allocatorMutants,
   ...liquidatorMutants,
   ...navMutants,
   ...managerMutants,

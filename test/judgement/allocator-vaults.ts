@@ -1,10 +1,10 @@
 import { decide } from '../../agents/allocator/decide.ts'
 import { allocatorPolicy } from '../../agents/allocator/policy.ts'
 import { shippedPolicyOf } from '../support/policies.ts'
+import { playFree, playKeeper, playStill, playTogether, playWaterFill } from './allocator-vaults-plays.ts'
+import type { Draw } from './allocator-vaults-world.ts'
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
-import { playFree, playKeeper, playStill, playTogether, playWaterFill } from './keeper-plays.ts'
-import type { Draw } from './keeper-world.ts'
 
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type AllocatorDecide = typeof decide

@@ -1,5 +1,5 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import { type Decide, Keeper } from './keeper-agent.ts'
+import { type Decide, Keeper } from './allocator-vaults-agent.ts'
 import {
   assetsOf,
   bring,
@@ -20,7 +20,7 @@ import {
   waitingIn,
   waterFill,
   worthOf,
-} from './keeper-world.ts'
+} from './allocator-vaults-world.ts'
 
 const DAY_H = 24
 /** The longest that a move speaks of: a week. */

@@ -23,7 +23,7 @@ import {
   sum,
   suppliedIn,
   waitingIn,
-} from './keeper-world.ts'
+} from './allocator-vaults-world.ts'
 
 type Seen = Moment & AllocatorSeen
 /** What an allocator decides on one look at all vaults of its keeper. */

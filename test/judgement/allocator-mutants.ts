@@ -1,11 +1,11 @@
 import { decide } from '../../agents/allocator/decide.ts'
-import type { Mutant } from './judgement.ts'
 import {
   type AllocatorDecide,
   allocatorNoticeJudge,
   allocatorSpikesJudge,
   allocatorTogetherJudge,
-} from './keeper.ts'
+} from './allocator-vaults.ts'
+import type { Mutant } from './judgement.ts'
 
 type Seen = Parameters<AllocatorDecide>[0]
 
@@ -51,7 +51,7 @@ const queueForgotten = seeing(({ vaults }) => ({
 }))
 
 /** Deadly mistakes of the allocator. */
-export const keeperMutants: readonly Mutant[] = [
+export const allocatorMutants: readonly Mutant[] = [
   {
     name: 'gain doubled',
     judge: allocatorTogetherJudge(doubled),
