@@ -5,6 +5,7 @@ import { playFree, playKeeper, playStill, playTogether, playWaterFill } from './
 import type { Draw } from './allocator-vaults-world.ts'
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
+import { remember } from './remember.ts'
 
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type AllocatorDecide = typeof decide
@@ -28,23 +29,17 @@ const DRAWS = {
 } as const satisfies Partial<Record<ScenarioName, (unit: number) => Draw>>
 type World = keyof typeof DRAWS
 
-type Besides = Readonly<Record<'still' | 'filled' | 'free', ReturnType<typeof playStill>>>
-const known = new Map<string, Besides>()
+const drawOf = (world: World, seed: number): Draw => DRAWS[world](createDice(-seed).unit())
 
 /** The others in a world: the same for every mutant of ours. */
-function besides(seed: number, draw: Draw): Besides {
-  const name = JSON.stringify([seed, draw])
-  const found = known.get(name) ?? {
-    still: playStill(seed, draw),
-    filled: playWaterFill(seed, draw),
-    free: playFree(seed, draw),
-  }
-  known.set(name, found)
-  return found
-}
+const besides = remember((world: World, seed: number) => {
+  const draw = drawOf(world, seed)
+  return { still: playStill(seed, draw), filled: playWaterFill(seed, draw), free: playFree(seed, draw) }
+})
 
 /** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
-function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
+function scoresOf(world: World, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
+  const draw = drawOf(world, seed)
   const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
   if (!draw.weather) {
     const { rounds, missing, said, realised } = playTogether(seed, draw, proposals)
@@ -55,7 +50,7 @@ function scoresOf(draw: Draw, seed: number, decideOne: AllocatorDecide): Readonl
     }
   }
   const run = playKeeper(seed, draw, proposals)
-  const { still, filled, free } = besides(seed, draw)
+  const { still, filled, free } = besides(world, seed)
   return {
     earnedUsd: { ours: run.earned, baseline: still.earned },
     earnedBesideWaterFillingUsd: { ours: run.earned, baseline: filled.earned },
@@ -78,7 +73,7 @@ const judgeOf = (
   play: (scenario, seed) => {
     const world = scenarios.find((one) => one === scenario)
     if (world === undefined) throw new RangeError(`no keeper is played in ${scenario}`)
-    return scoresOf(DRAWS[world](createDice(-seed).unit()), seed, decideOne)
+    return scoresOf(world, seed, decideOne)
   },
 })
 
