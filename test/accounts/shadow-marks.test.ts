@@ -166,16 +166,17 @@ it('marks what a vault would have lent by what the market pays over the hour, at
   await world.market.write.depositCollateral([eth('100')], by(borrower))
   await world.market.write.borrow([vault, usd('100000')], by(borrower))
   const [from, head] = [world.allocator, await nodes.head()]
+  const assets = usd('100000')
   const data = encodeFunctionData({
     abi: lendingVaultAbi,
     functionName: 'deallocate',
-    args: [market, usd('1000')],
+    args: [market, assets],
   })
   const call = { from, to: vault, data, valueWei: 0n, gasLimit: 1_000_000n, ...FEES }
   const nonce = await world.client.getTransactionCount({ address: from })
   const came = await readCame(from, [{ ...call, nonce }], head, { by: prime, nodes })
   const [moved] = came?.lent ?? []
-  expect(came).toMatchObject({ assets: [], lent: [{ market, token: tokenOf('sUSD'), assets: -usd('1000') }] })
+  expect(came).toMatchObject({ assets: [], lent: [{ market, token: tokenOf('sUSD'), assets: -assets }] })
   // With less cash there, the market pays those who stay more.
   expect(moved?.ratePerSecondWad).toBeGreaterThan(await world.market.read.supplyRatePerSecond())
   const outcome = { verdict: 'won', blockNumber: head.number, gasWei: 0n } as const
@@ -201,6 +202,6 @@ it('marks what a vault would have lent by what the market pays over the hour, at
   const { number: blockNumber } = await nodes.finalized()
   const then = await world.market.read.supplyRatePerSecond({ blockNumber })
   const rateWad = ((moved?.ratePerSecondWad ?? 0n) + then) / 2n
-  expect(mark).toBe((-usd('1000') * rateWad * BigInt(HOUR_S)) / 10n ** 18n)
+  expect(mark).toBe((-assets * rateWad * BigInt(HOUR_S)) / 10n ** 18n)
   expect(mark).toBeLessThan(0n)
 })
