@@ -2,10 +2,7 @@ import type { Recovered } from '../../agents/agent.ts'
 import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
 import { inputText, type Proposal } from '../workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
-import { type Entry, entriesOf, moneyAt } from './pnl.ts'
-
-/** What came is marked so long after it came: at once it would be worth what was said. What was lost may be tried again as long. */
-const SETTLED_AFTER_MS = 3_600_000
+import { type Entry, entriesOf, MARKED_AFTER_MS, moneyAt } from './pnl.ts'
 
 /** What of a workflow tells what was said, and of which opportunity. */
 export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
@@ -120,7 +117,8 @@ function outcomeOf({ entries, told, said }: Thread, pages: readonly Page[]): Rec
   const { of, brings, worthUsdMicros, markUsdMicros } = said
   const moved = entries.filter(isMoved)
   const came = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
-  const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + SETTLED_AFTER_MS)
+  // What was lost may be tried again as long as what came waits to be marked.
+  const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + MARKED_AFTER_MS)
   const lastMs = Math.max(...(moved.length === 0 ? entries : moved).map(({ page }) => page.to.atMs))
   if (moved.length === 0)
     return told.some(({ isRaceLost }) => isRaceLost) ? { of, came: null, atMs: lastMs } : null

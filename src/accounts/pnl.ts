@@ -3,6 +3,9 @@ import type { Balance, Line, Page } from '../journal/accounts.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
+/** What came is marked so long after it came: at once it would be worth what was said. */
+export const MARKED_AFTER_MS = 3_600_000
+
 /** A line with what it was worth when it came, millionths of a US dollar, and the workflow that it belongs to. */
 export type Entry = {
   readonly page: Page

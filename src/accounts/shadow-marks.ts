@@ -7,9 +7,7 @@ import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '.
 import type { Journal } from '../journal/journal.ts'
 import { type Came, isUnmarked, type LentMore, type Workflow } from '../workflow/workflow.ts'
 import { readLent, readRates } from './lent.ts'
-
-/** What came is marked so long after it came: at once it would be worth what was said. */
-const MARK_AFTER_MS = 3_600_000
+import { MARKED_AFTER_MS } from './pnl.ts'
 
 /** How what comes is read, and by which prices it is marked: those of the pages. */
 export type MarkedBy = Omit<WorthOptions, 'owners'> & {
@@ -109,13 +107,13 @@ export function createShadowMarks(
 
 /** When what came of a workflow is marked; never, where that is not decided. */
 const dueAtMs = ({ shadowed }: Workflow): number =>
-  (shadowed?.outcome?.came?.atMs ?? Number.POSITIVE_INFINITY) + MARK_AFTER_MS
+  (shadowed?.outcome?.came?.atMs ?? Number.POSITIVE_INFINITY) + MARKED_AFTER_MS
 
 /** What was lent more earned in the hour, by what each market paid at its beginning and pays now. Pure. */
 const interestOf = (lent: readonly LentMore[], rates: ReadonlyMap<Hex, bigint>): readonly Came[] =>
   lent.map(({ token, assets, market, ratePerSecondWad }) => {
     const rateWad = (ratePerSecondWad + (rates.get(market) ?? 0n)) / 2n
-    return { token, assets: (assets * rateWad * BigInt(MARK_AFTER_MS / 1_000)) / WAD }
+    return { token, assets: (assets * rateWad * BigInt(MARKED_AFTER_MS / 1_000)) / WAD }
   })
 
 /** Mark what came of a workflow, less the gas that it would have cost. Pure. */

@@ -1,3 +1,5 @@
+import { reportsOf } from '../../accounts/nav-reports.ts'
+import { opportunitiesOf } from '../../accounts/opportunities.ts'
 import {
   type AccountRow,
   balancesOf,
@@ -6,13 +8,10 @@ import {
   type Group,
   type Period,
   periodOf,
-  type Result,
   resultsOf,
-  symbolOf,
 } from '../../accounts/pnl.ts'
 import { assertWhole } from '../../accounts/whole.ts'
 import { workedForOf } from '../../accounts/worked-for.ts'
-import { reportsOf, worksOf } from '../../accounts/works.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
@@ -20,12 +19,18 @@ import { type JournalPlace, readJournal } from '../../journal/open.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-
 import { durationMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
+import {
+  accountTable,
+  balanceTable,
+  lineTable,
+  opportunityTable,
+  reportTable,
+  resultTable,
+} from '../pnl-tables.ts'
 import { configAt } from '../run-order.ts'
 import { type Table, tableText } from '../table.ts'
-import { accountTable, money, nameOf, reportTable, workTable } from '../worked-for-tables.ts'
 
 const BY = [...GROUPS, 'balance', 'line', 'account', 'opportunity', 'report'] as const
 type By = (typeof BY)[number]
@@ -116,8 +121,8 @@ async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Prom
     case 'opportunity': {
       // What was held before is sold first: all pages count.
       const all = pages.filter(({ owner }) => owner === undefined).map((page) => ({ page }))
-      const works = worksOf(pages, await workflowsOf(all, place))
-      return workTable(works.filter(({ movedAtMs }) => movedAtMs >= sinceMs))
+      const opportunities = opportunitiesOf(pages, await workflowsOf(all, place))
+      return opportunityTable(opportunities.filter(({ movedAtMs }) => movedAtMs >= sinceMs))
     }
   }
 }
@@ -165,26 +170,6 @@ async function workflowsOf(
 /** How it is printed. */
 type How = { readonly json?: true; readonly csv?: true }
 
-function resultTable(by: Group, results: readonly Result[]): Table {
-  return {
-    columns: [by, 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
-    rows: results.map(({ key, said, moved, gas, positions, marked, workflows, hashes }) => {
-      const total = moved + gas + (positions ?? 0n) + (marked ?? 0n)
-      const text = (micros: bigint | null) => (micros === null ? null : String(micros))
-      return {
-        cells: [
-          ...[key, ...[said, moved, gas, positions, marked, total].map(money)],
-          String(workflows.length),
-        ],
-        data: {
-          ...{ [by]: key, said: text(said), moved: text(moved), gas: text(gas), positions: text(positions) },
-          ...{ marked: text(marked), total: text(total), workflows, hashes },
-        },
-      }
-    }),
-  }
-}
-
 /** Compare what accounts close at with the chain, and print that. @returns the exit code. */
 async function compare(rows: readonly AccountRow[], config: RunConfig, how: How, io: Io): Promise<number> {
   const { checkAccounts } = await import('../../keeper/check-accounts.ts')
@@ -211,57 +196,4 @@ async function compare(rows: readonly AccountRow[], config: RunConfig, how: How,
     `${of}; ${differ} differ from the chain, ${unread} the nodes do not have any more, ${unexplained} have something unexplained.\n`,
   )
   return differ + unread === 0 ? 0 : 1
-}
-
-function balanceTable(rows: readonly AccountRow[]): Table {
-  const columns = [
-    ...['role', 'token', 'opening', 'received', 'paid', 'gas', 'unexplained', 'closing', 'block', 'account'],
-  ]
-  return {
-    columns,
-    rows: rows.map(({ role, owner, signer, symbol, decimals, block, ...amounts }) => {
-      const { opening, received, paid, gas, unexplained, closing } = amounts
-      const shown = [opening, received, paid, gas, unexplained, closing].map((each) =>
-        decimal(each, decimals),
-      )
-      const cells = [nameOf({ role, owner }), symbol, ...shown, String(block), signer]
-      return {
-        cells,
-        data: { signer, ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) },
-      }
-    }),
-  }
-}
-
-function lineTable(period: Period): Table {
-  const columns = [
-    'time',
-    'block',
-    'role',
-    'kind',
-    'amount',
-    'token',
-    'usd',
-    'counterparty',
-    'transaction',
-    'workflow',
-  ]
-  return {
-    columns,
-    rows: entriesOf(period).map(({ page, line, usdMicros, workflowId }) => {
-      const decimals = page.tokens.find(({ token }) => token === line.token)?.decimals ?? 0
-      const cells = [
-        ...[new Date(page.to.atMs).toISOString(), String(line.blockNumber), nameOf(page), line.kind],
-        ...[decimal(line.assets, decimals), symbolOf(page, line), decimal(usdMicros, 6)],
-        ...[line.counterparty ?? '', line.hash ?? '', workflowId ?? ''],
-      ]
-      return {
-        cells,
-        data: {
-          signer: page.signer,
-          ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])),
-        },
-      }
-    }),
-  }
 }

@@ -1,20 +1,16 @@
 import type { Address } from 'viem'
+import { WAD } from '../guard/sanity/units.ts'
 import type { Page } from '../journal/accounts.ts'
-import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { type Entry, entriesOf, moneyAt } from './pnl.ts'
+import { type Entry, entriesOf, MARKED_AFTER_MS, moneyAt } from './pnl.ts'
 import { type Sale, salesOf } from './sales.ts'
 import { netOf, type Thread, threadsOf } from './threads.ts'
-
-/** What is compared an hour later: at once it would be worth what was said. */
-const HOUR_MS = 3_600_000
-const WAD = 10n ** 18n
 
 /** What something came to, millionths of a US dollar without gas, and the block that its prices are of; Unix milliseconds. */
 export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly atMs: number }
 
 /** One opportunity of an account, with all its workflows, and what came of it: for its signer, or for who owns the account. */
-export type Work = Pick<Page, 'signer' | 'role'> & {
+export type Opportunity = Pick<Page, 'signer' | 'role'> & {
   readonly owner: Page['owner']
   readonly workflows: readonly string[]
   /** When the last of it moved, Unix milliseconds. */
@@ -35,7 +31,10 @@ export type Work = Pick<Page, 'signer' | 'role'> & {
  * List what was done, account by account, and what came of it by the chain and the prices of its pages. Pure.
  * @param pages of signers, and of the vaults and funds that they work for, oldest first.
  */
-export function worksOf(pages: readonly Page[], workflows: ReadonlyMap<string, Workflow>): readonly Work[] {
+export function opportunitiesOf(
+  pages: readonly Page[],
+  workflows: ReadonlyMap<string, Workflow>,
+): readonly Opportunity[] {
   const ofHash = new Map<unknown, string>()
   const gasOf = new Map<string, bigint>()
   for (const page of pages.filter(({ owner }) => owner === undefined)) {
@@ -56,16 +55,16 @@ export function worksOf(pages: readonly Page[], workflows: ReadonlyMap<string, W
     const entries = entriesOf(named.map((page) => ({ page }))).filter(({ line }) => line.kind === 'moved')
     const threads = threadsOf(entries, workflows)
     const sales = salesOf(threads, entries, named[0])
-    return threads.flatMap((thread) => workOf(thread, named, sales.get(thread), gasOf) ?? [])
+    return threads.flatMap((thread) => opportunityOf(thread, named, sales.get(thread), gasOf) ?? [])
   })
 }
 
-function workOf(
+function opportunityOf(
   { entries, workflows }: Thread,
   pages: readonly Page[],
   sale: Sale | undefined,
   gasOf: ReadonlyMap<string, bigint>,
-): Work | null {
+): Opportunity | null {
   const last = entries.at(-1)?.page
   if (last === undefined) return null
   const isVault = last.owner === 'vault'
@@ -73,7 +72,7 @@ function workOf(
   // What was paid for something that is not there yet, a claim or a lot, is no loss.
   const isOpen = !isVault && net.length > 0 && net.every(({ assets }) => assets < 0n)
   const hour = pages.slice(pages.findIndex(({ to }) => to.hash === last.to.hash))
-  const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + HOUR_MS)
+  const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + MARKED_AFTER_MS)
   const then = isOpen ? undefined : hour[later]
   const worthAt = (page: Page) => net.reduce((sum, balance) => sum + moneyAt(page, balance), 0n)
   const sum = (of: readonly Entry[]) => of.reduce((all, { usdMicros }) => all + usdMicros, 0n)
@@ -124,34 +123,4 @@ function growthWad(market: Address | null, pages: readonly Page[]): bigint {
     const seconds = BigInt((page.to.atMs - before.to.atMs) / 1_000)
     return sum + ((was.ratePerSecondWad + is.ratePerSecondWad) * seconds) / 2n
   }, 0n)
-}
-
-/** A report, and how far the next one of the same is from it; null before there is one. */
-export type Reported = Pick<Workflow, 'id' | 'role'> & {
-  readonly subject: string
-  readonly valuedAtS: bigint
-  readonly value: bigint
-  readonly nextValue: bigint | null
-  readonly nextBps: bigint | null
-  readonly hashes: readonly string[]
-}
-
-/** List what was reported, each with what the next report says: by what was prepared, signed and came to be final. Pure. */
-export function reportsOf(workflows: Iterable<Workflow>): readonly Reported[] {
-  const all = [...workflows].flatMap((workflow) => {
-    const { id, role, state, proposal, slots } = workflow
-    const [value, valuedAt] = ['value', 'valuationTimestamp'].map((name) => inputText(proposal.input, name))
-    if (state !== 'succeeded' || value === undefined || valuedAt === undefined) return []
-    const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
-    return { id, role, subject: proposal.subject, valuedAtS: BigInt(valuedAt), value: BigInt(value), hashes }
-  })
-  const inOrder = all.toSorted((one, other) => Number(one.valuedAtS - other.valuedAtS))
-  return inOrder.map((report, index) => {
-    const next = inOrder.slice(index + 1).find(({ subject }) => subject === report.subject)
-    const nextBps =
-      next === undefined || report.value === 0n
-        ? null
-        : ((next.value - report.value) * 10_000n) / report.value
-    return { ...report, nextValue: next?.value ?? null, nextBps }
-  })
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { reportsOf, worksOf } from '../../src/accounts/works.ts'
+import { reportsOf } from '../../src/accounts/nav-reports.ts'
+import { opportunitiesOf } from '../../src/accounts/opportunities.ts'
 import type { Line, Page } from '../../src/journal/accounts.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
@@ -64,7 +65,7 @@ it('marks a liquidation by what its claim paid: when it came, an hour later, and
   const first = [page(1, []), page(2, paid), page(3, came)]
   const workflows = known(liquidation, settlement)
   // Paid for, and not there yet: no loss.
-  expect(worksOf([page(1, []), page(2, paid), page(3, []), page(4, [])], workflows)).toMatchObject([
+  expect(opportunitiesOf([page(1, []), page(2, paid), page(3, []), page(4, [])], workflows)).toMatchObject([
     { workflows: ['a'], atEnd: null, hourLater: null, sold: null },
   ])
   const all = [...first, page(4, [], 50n), page(5, [], 80n)]
@@ -73,14 +74,16 @@ it('marks a liquidation by what its claim paid: when it came, an hour later, and
     atEnd: { usdMicros: usd(100n), block: 3n },
     hourLater: { usdMicros: usd(-120n), block: 5n, atMs: 5 * HALF_HOUR_MS },
   }
-  expect(worksOf(all, workflows)).toMatchObject([{ ...work, sold: null, hashes: [hashOf(70), hashOf(71)] }])
+  expect(opportunitiesOf(all, workflows)).toMatchObject([
+    { ...work, sold: null, hashes: [hashOf(70), hashOf(71)] },
+  ])
   const half = (hash: number, assets: bigint, got: bigint) => [
     coin(-assets, hash, { counterparty: AUCTION }),
     money(got, hash, { counterparty: AUCTION }),
   ]
   const [partly, whole] = [page(6, half(72, 6n, 500n)), page(7, half(73, 5n, 450n))]
-  expect(worksOf([...all, partly], workflows)[0]?.sold).toBeNull()
-  expect(worksOf([...all, partly, whole], workflows)).toMatchObject([
+  expect(opportunitiesOf([...all, partly], workflows)[0]?.sold).toBeNull()
+  expect(opportunitiesOf([...all, partly, whole], workflows)).toMatchObject([
     { ...work, sold: { usdMicros: usd(-50n), block: 7n }, hashes: [70, 71, 72, 73].map(hashOf) },
   ])
 })
@@ -91,8 +94,8 @@ it('sells first what came first, and what was there before anything', () => {
   const sale = (hash: number) => [coin(-11n, hash), money(900n, hash)]
   const workflows = known(liquidation, settlement)
   const pages = [opening, page(2, lines), page(3, sale(72))]
-  expect(worksOf(pages, workflows)[0]?.sold).toBeNull()
-  expect(worksOf([...pages, page(4, sale(73))], workflows)[0]?.sold).toMatchObject({
+  expect(opportunitiesOf(pages, workflows)[0]?.sold).toBeNull()
+  expect(opportunitiesOf([...pages, page(4, sale(73))], workflows)[0]?.sold).toMatchObject({
     usdMicros: usd(-100n),
     block: 4n,
   })
@@ -122,17 +125,17 @@ it('joins what a fund bought, listed and sold by others’ transactions, and say
     ...{ owner: 'fund', signer: FUND, workflows: ['two'], said: usd(20n), gas: -usd(3n) },
     atEnd: { usdMicros: usd(60n), block: 3n },
   }
-  expect(worksOf(pages, workflows)).toMatchObject([lost, won])
+  expect(opportunitiesOf(pages, workflows)).toMatchObject([lost, won])
   const listed = page(4, [coin(-4n, 92, { counterparty: AUCTION })], 90n, fund)
   const back = page(5, [coin(4n, 93, { counterparty: AUCTION })], 70n, fund)
   const again = page(6, [coin(-4n, 94, { counterparty: AUCTION })], 90n, fund)
   const paid = page(7, [money(290n, 95, { counterparty: AUCTION })], 90n, fund)
   const all = [...pages, listed, back, again]
-  expect(worksOf(all, workflows)[1]).toMatchObject({
+  expect(opportunitiesOf(all, workflows)[1]).toMatchObject({
     ...{ ...won, sold: null },
     hourLater: { usdMicros: usd(-20n), block: 5n },
   })
-  expect(worksOf([...all, paid], workflows)[1]).toMatchObject({
+  expect(opportunitiesOf([...all, paid], workflows)[1]).toMatchObject({
     ...won,
     sold: { usdMicros: usd(-10n), block: 7n },
     hashes: [81, 91, 94, 95].map(hashOf),
@@ -158,13 +161,13 @@ it('says what a vault earned by a move in the hour since, less what it would hav
     page(4, [], 100n, { ...vault, ...lent(505n, 615n) }),
   ]
   const workflows = known(done('m', { kind: 'yield', gainUsdMicros: usd(40n) }))
-  expect(worksOf(pages, workflows)).toMatchObject([
+  expect(opportunitiesOf(pages, workflows)).toMatchObject([
     {
       ...{ owner: 'vault', signer: VAULT, said: usd(40n), gas: -usd(3n), atEnd: null, sold: null },
       hourLater: { usdMicros: usd(10n), block: 4n },
     },
   ])
-  expect(worksOf(pages.slice(0, -1), workflows)).toMatchObject([{ hourLater: null }])
+  expect(opportunitiesOf(pages.slice(0, -1), workflows)).toMatchObject([{ hourLater: null }])
   // Where all was taken from a market, what it pays says what was left there.
   const left = [
     ...[page(1, []), page(2, [gas(70, 'm')])],
@@ -173,7 +176,7 @@ it('says what a vault earned by a move in the hour since, less what it would hav
     page(3, [], 100n, { ...vault, ...lent(0n, 0n) }),
     page(4, [], 100n, { ...vault, ...lent(0n, 0n) }),
   ]
-  expect(worksOf(left, workflows)).toMatchObject([{ hourLater: { usdMicros: -1_800_000n } }])
+  expect(opportunitiesOf(left, workflows)).toMatchObject([{ hourLater: { usdMicros: -1_800_000n } }])
 })
 
 it('sets each report beside the value of the next one', () => {
@@ -205,7 +208,7 @@ it('is not slowed by strangers who send dust, and gives it to nothing', () => {
   const dust = Array.from({ length: 20_000 }, () => coin(1n, 9_000, { counterparty: AUCTION }))
   const workflows = known(...bids.map((_, index) => bidOf(`bid ${index}`, `lot ${index}`, '4')))
   const startedMs = performance.now()
-  const works = worksOf([page(1, []), page(2, [...bids, ...dust])], workflows)
+  const works = opportunitiesOf([page(1, []), page(2, [...bids, ...dust])], workflows)
   expect(works).toHaveLength(1_000)
   expect(works.every(({ atEnd }) => atEnd === null)).toBe(true)
   expect(performance.now() - startedMs).toBeLessThan(2_000)

@@ -1,0 +1,165 @@
+import type { Reported } from '../accounts/nav-reports.ts'
+import type { At, Opportunity } from '../accounts/opportunities.ts'
+import {
+  type AccountRow,
+  entriesOf,
+  type Group,
+  type Period,
+  type Result,
+  symbolOf,
+} from '../accounts/pnl.ts'
+import type { WorkedFor } from '../accounts/worked-for.ts'
+import { decimal } from '../units.ts'
+import { usd } from './format.ts'
+import type { Table } from './table.ts'
+
+/** Write money for people; nothing where there is none. Pure. */
+const money = (micros: bigint | null): string => (micros === null ? '' : usd(String(micros)))
+
+/** Name a role, and of what is not its signer's money whose it is. Pure. */
+const nameOf = ({
+  role,
+  owner,
+}: {
+  readonly role: string
+  readonly owner?: WorkedFor['owner'] | undefined
+}) => (owner === undefined ? role : `${role}: ${owner}`)
+
+/** Write what was said, and what came of it, by a group. Pure. */
+export function resultTable(by: Group, results: readonly Result[]): Table {
+  return {
+    columns: [by, 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
+    rows: results.map(({ key, said, moved, gas, positions, marked, workflows, hashes }) => {
+      const total = moved + gas + (positions ?? 0n) + (marked ?? 0n)
+      const text = (micros: bigint | null) => (micros === null ? null : String(micros))
+      return {
+        cells: [
+          ...[key, ...[said, moved, gas, positions, marked, total].map(money)],
+          String(workflows.length),
+        ],
+        data: {
+          ...{ [by]: key, said: text(said), moved: text(moved), gas: text(gas), positions: text(positions) },
+          ...{ marked: text(marked), total: text(total), workflows, hashes },
+        },
+      }
+    }),
+  }
+}
+
+/** Write accounts from their opening to their closing balance. Pure. */
+export function balanceTable(rows: readonly AccountRow[]): Table {
+  const columns = [
+    ...['role', 'token', 'opening', 'received', 'paid', 'gas', 'unexplained', 'closing', 'block', 'account'],
+  ]
+  return {
+    columns,
+    rows: rows.map(({ role, owner, signer, symbol, decimals, block, ...amounts }) => {
+      const { opening, received, paid, gas, unexplained, closing } = amounts
+      const shown = [opening, received, paid, gas, unexplained, closing].map((each) =>
+        decimal(each, decimals),
+      )
+      const cells = [nameOf({ role, owner }), symbol, ...shown, String(block), signer]
+      return {
+        cells,
+        data: { signer, ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) },
+      }
+    }),
+  }
+}
+
+/** Write all that moved. Pure. */
+export function lineTable(period: Period): Table {
+  const columns = [
+    'time',
+    'block',
+    'role',
+    'kind',
+    'amount',
+    'token',
+    'usd',
+    'counterparty',
+    'transaction',
+    'workflow',
+  ]
+  return {
+    columns,
+    rows: entriesOf(period).map(({ page, line, usdMicros, workflowId }) => {
+      const decimals = page.tokens.find(({ token }) => token === line.token)?.decimals ?? 0
+      const cells = [
+        ...[new Date(page.to.atMs).toISOString(), String(line.blockNumber), nameOf(page), line.kind],
+        ...[decimal(line.assets, decimals), symbolOf(page, line), decimal(usdMicros, 6)],
+        ...[line.counterparty ?? '', line.hash ?? '', workflowId ?? ''],
+      ]
+      return {
+        cells,
+        data: {
+          signer: page.signer,
+          ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])),
+        },
+      }
+    }),
+  }
+}
+
+/** Write what vaults and funds came to. Pure. */
+export function accountTable(accounts: readonly WorkedFor[]): Table {
+  return {
+    columns: ['account', 'role', 'flows', 'earned', 'marked', 'total'],
+    rows: accounts.map(({ account, owner, role, flows, earned, marked, hashes }) => {
+      const sums = { flows, earned, marked, total: flows + earned + marked }
+      const texts = Object.entries(sums).map(([name, micros]) => [name, String(micros)] as const)
+      return {
+        cells: [`${owner} ${account}`, role, ...Object.values(sums).map(money)],
+        data: { account, owner, role, ...Object.fromEntries(texts), hashes },
+      }
+    }),
+  }
+}
+
+/** Write what was done, and what came of it. Pure. */
+export function opportunityTable(opportunities: readonly Opportunity[]): Table {
+  return {
+    columns: [
+      ...['role', 'workflow', 'said', 'gas'],
+      ...['at end', 'end block', 'hour later', 'hour block', 'sold', 'sold block'],
+    ],
+    rows: opportunities.map(
+      ({ role, owner, signer, workflows, said, gas, atEnd, hourLater, sold, hashes }) => {
+        const all = { atEnd, hourLater, sold }
+        return {
+          cells: [
+            ...[nameOf({ role, owner }), workflows[0] ?? '', money(said), money(gas)],
+            ...Object.values(all).flatMap((at) => [money(at?.usdMicros ?? null), String(at?.block ?? '')]),
+          ],
+          data: {
+            ...{ role, owner: owner ?? 'signer', account: signer, workflows },
+            ...{ said: said === null ? null : String(said), gas: String(gas) },
+            ...Object.fromEntries(Object.entries(all).flatMap(([name, at]) => dataOf(name, at))),
+            hashes,
+          },
+        }
+      },
+    ),
+  }
+}
+
+const dataOf = (name: string, at: At | null): readonly (readonly [string, string | null])[] => [
+  [name, at === null ? null : String(at.usdMicros)],
+  [`${name}Block`, at === null ? null : String(at.block)],
+  [`${name}Time`, at === null ? null : new Date(at.atMs).toISOString()],
+]
+
+/** Write what was reported, beside what the next report says. Pure. */
+export function reportTable(reports: readonly Reported[]): Table {
+  const columns = ['subject', 'valued at', 'value', 'next value', 'bps', 'workflow', 'transaction']
+  return {
+    columns,
+    rows: reports.map(({ id, subject, valuedAtS, value, nextValue, nextBps, hashes }) => {
+      const cells = [
+        ...[subject, new Date(Number(valuedAtS) * 1_000).toISOString(), String(value)],
+        ...[String(nextValue ?? ''), String(nextBps ?? ''), id, hashes.at(-1) ?? ''],
+      ]
+      return { cells, data: Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) }
+    }),
+  }
+}
