@@ -127,11 +127,15 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   const records = new Records(openAccountsDatabase(directory), accountsFile(directory), onFailed)
   const last = (chainId: number, signer: Address) =>
     records.bodies<Page>(NEWEST, chainId, signer.toLowerCase())[0] ?? null
-  const undecidedOf = (of: CasesOf) =>
-    records.bodies<Undecided>(
-      'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?',
-      ...keyOf(of),
-    )[0] ?? NOTHING_YET
+  // Hundreds of pages may be undecided: they are decoded once, and this process alone writes them.
+  const known = new Map<string, Undecided>()
+  const undecidedOf = (of: CasesOf): Undecided => {
+    const sql = 'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?'
+    const undecided =
+      known.get(keyOf(of).join()) ?? records.bodies<Undecided>(sql, ...keyOf(of))[0] ?? NOTHING_YET
+    known.set(keyOf(of).join(), undecided)
+    return undecided
+  }
   return {
     ...readsOf(records),
     last: async (chainId, signer) => last(chainId, signer),
@@ -159,7 +163,7 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
     undecided: async (of) => undecidedOf(of),
     decide: async (of, cases, undecided, before) => {
       await records.change(() => {
-        if (encodeRecord(undecidedOf(of)) !== encodeRecord(before)) throw decided(of)
+        if (undecidedOf(of) !== before) throw decided(of)
         for (const each of cases) {
           const sql = 'INSERT INTO cases (chain_id, signer, role, body) VALUES (?, ?, ?, ?)'
           records.run(sql, ...keyOf(of), encodeRecord(each))
@@ -168,6 +172,7 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
           'INSERT OR REPLACE INTO undecided (chain_id, signer, role, body) VALUES (?, ?, ?, ?)',
           ...[...keyOf(of), encodeRecord(undecided)],
         )
+        known.set(keyOf(of).join(), undecided)
       })
       await records.barrier()
     },
