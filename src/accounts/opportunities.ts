@@ -45,8 +45,15 @@ export function opportunitiesOf(
     }
   }
   return [...Map.groupBy(pages, ({ signer }) => signer).values()].flatMap((own) => {
+    const collateral = new Set(
+      own.flatMap(({ tokens }) => tokens.flatMap((each) => (each.isCollateral === true ? each.token : []))),
+    )
     const named = own.map((page) => ({
       ...page,
+      // The pages of an earlier release do not say it.
+      tokens: page.tokens.map((each) =>
+        collateral.has(each.token) ? { ...each, isCollateral: true as const } : each,
+      ),
       lines: page.lines.map((line) => ({
         ...line,
         workflowId: line.workflowId ?? ofHash.get(line.hash) ?? null,

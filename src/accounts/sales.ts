@@ -33,38 +33,39 @@ export function salesOf(
     token,
     left: assets,
   }))
-  const moneyOf = new Map(entries.filter(isMoneyIn).map((each) => [each.line.hash, each]))
+  const moneyOf = Map.groupBy(entries.filter(isMoneyIn), ({ line }) => line.hash)
+  const givenOf = Map.groupBy(entries.filter(isGiven), ({ line }) => line.hash)
   const unpaid: Given[] = []
   const sold = new Map<Thread, Sale>()
-  const pay = (given: Given, entry: Entry) => {
+  const pay = (given: Given, paid: readonly Entry[], paidUsdMicros: bigint) => {
     const whole = given.parts.reduce((sum, { assets }) => sum + assets, 0n)
     for (const { held: of, assets } of given.parts) {
       if (of.thread === null) continue
       const { usdMicros = 0n, entries: before = [] } = sold.get(of.thread) ?? {}
       sold.set(of.thread, {
-        usdMicros: usdMicros + (entry.usdMicros * assets) / whole,
-        ...{ page: entry.page, entries: [...before, given.entry, entry] },
+        usdMicros: usdMicros + (paidUsdMicros * assets) / whole,
+        ...{ page: paid.at(-1)?.page ?? given.entry.page, entries: [...before, given.entry, ...paid] },
       })
     }
   }
   for (const entry of entries) {
     const { line, page } = entry
     if (isCollateral(page, line.token)) {
-      if (line.assets < 0n) {
+      if (isGiven(entry)) {
         const given = { entry, parts: take(held, line.token, -line.assets) }
-        const paidBy = moneyOf.get(line.hash)
-        if (paidBy === undefined) unpaid.push(given)
-        else pay(given, paidBy)
+        const paid = moneyOf.get(line.hash)
+        if (paid === undefined) unpaid.push(given)
+        else pay(given, paid, shareOf(entry, givenOf.get(line.hash) ?? [], paid))
         continue
       }
       const back = unpaid.findIndex(({ entry: { line: one } }) => isBack(one, line))
       for (const { held: of, assets } of back < 0 ? [] : (unpaid.splice(back, 1)[0]?.parts ?? []))
         of.left += assets
       if (back < 0) held.push({ thread: buyerOf.get(entry) ?? null, token: line.token, left: line.assets })
-    } else if (isMoneyIn(entry)) {
+    } else if (isMoneyIn(entry) && !givenOf.has(line.hash)) {
       const next = unpaid.findIndex(({ entry: { line: one } }) => one.counterparty === line.counterparty)
       const given = next < 0 ? undefined : unpaid.splice(next, 1)[0]
-      if (given !== undefined) pay(given, entry)
+      if (given !== undefined) pay(given, [entry], entry.usdMicros)
     }
   }
   const isWhole = (thread: Thread) =>
@@ -85,6 +86,15 @@ function isPurchase({ entries }: Thread): boolean {
 }
 
 const isMoneyIn = ({ line, page }: Entry) => line.assets > 0n && !isCollateral(page, line.token)
+
+const isGiven = ({ line, page }: Entry) => line.assets < 0n && isCollateral(page, line.token)
+
+/** What of all that one transaction was paid is for one of those that it gave: by what they were worth. */
+function shareOf(entry: Entry, given: readonly Entry[], paid: readonly Entry[]): bigint {
+  const sum = (of: readonly Entry[]) => of.reduce((all, { usdMicros }) => all + usdMicros, 0n)
+  const worth = sum(given)
+  return worth === 0n ? sum(paid) / BigInt(given.length) : (sum(paid) * entry.usdMicros) / worth
+}
 
 const isBack = (given: Entry['line'], { token, assets, counterparty }: Entry['line']) =>
   given.token === token && given.assets === -assets && given.counterparty === counterparty

@@ -101,6 +101,37 @@ it('sells first what came first, and what was there before anything', () => {
   })
 })
 
+const bought = (id: string, paid: bigint, hash: number) => [
+  money(-paid, hash, { workflowId: id }),
+  coin(10n, hash, { workflowId: id }),
+]
+const two = known(done('a', { subject: 'a' }), done('b', { subject: 'b' }))
+const soldOf = (pages: readonly Page[]) => worksOf(pages, two).map(({ sold }) => sold?.usdMicros)
+
+it('sells what came on the pages of an earlier release first as well: they do not say what is collateral', () => {
+  const { tokens } = page(1, [])
+  const earlier = { tokens: tokens.map(({ token, symbol, decimals }) => ({ token, symbol, decimals })) }
+  const sale = (number: number, got: bigint) => page(number, [coin(-10n, number), money(got, number)])
+  const of = (changes: Partial<Page>) => [
+    ...[page(1, [], 100n, changes), page(2, bought('a', 1_000n, 70), 100n, changes)],
+    ...[page(3, bought('b', 900n, 71)), sale(4, 700n), sale(5, 1_200n)],
+  ]
+  expect(soldOf(of({}))).toEqual([usd(-300n), usd(300n)])
+  expect(soldOf(of(earlier))).toEqual([usd(-300n), usd(300n)])
+})
+
+it('shares all that one transaction was paid among all that it gave, and counts it once', () => {
+  const opened = [page(1, []), page(2, bought('a', 1_000n, 70))]
+  const pool = { counterparty: AUCTION }
+  const routed = [coin(-6n, 72), coin(-4n, 72, pool), money(660n, 72), money(445n, 72, pool)]
+  expect(soldOf([...opened, page(3, routed)])).toEqual([usd(105n)])
+  // What was listed there before is not paid by it.
+  const listed = page(3, [coin(-10n, 72, pool)])
+  const later = [coin(-10n, 73, pool), money(1_100n, 73, pool)]
+  const more = page(4, [...bought('b', 900n, 71), ...later])
+  expect(soldOf([...opened, listed, more])).toEqual([undefined, usd(200n)])
+})
+
 const bidOf = (id: string, lot: string, assetAmount: string) =>
   done(id, { kind: 'bid', subject: lot, lot, gainUsdMicros: usd(20n), reason: { assetAmount } })
 
