@@ -34,7 +34,12 @@ export async function learn(
     const isIdle = pages.length === 0 && recoveriesOf(recovered, undecided.lots).length === 0
     if (isIdle) return { cases: all, undecided }
     const workflows = await toldIn([...undecided.pages, ...pages], journal)
-    const lots = withLots(undecided.lots, workflows.values())
+    // Those of the pages before are in the list, or were recorded.
+    const added = idsIn(pages)
+    const lots = withLots(
+      undecided.lots,
+      [...workflows.values()].filter(({ id }) => added.has(id)),
+    )
     const recoveries = recoveriesOf(recovered, lots)
     const found = outcomesOf([...undecided.pages, ...pages], workflows)
     const cases = [...found.decided, ...recoveries.map(({ lot: _, ...recorded }) => recorded)]
@@ -49,10 +54,12 @@ export async function learn(
   }
 }
 
+const idsIn = (pages: readonly Page[]) =>
+  new Set(pages.flatMap(({ lines }) => lines.flatMap(({ workflowId }) => workflowId ?? [])))
+
 async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Promise<Map<string, Told>> {
-  const ids = new Set(pages.flatMap(({ lines }) => lines.flatMap(({ workflowId }) => workflowId ?? [])))
   const known = new Map<string, Told>()
-  for (const id of ids) {
+  for (const id of idsIn(pages)) {
     const workflow = await journal.get(id)
     if (workflow !== null) known.set(id, toldOf(workflow))
   }
@@ -60,9 +67,9 @@ async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Pr
 }
 
 /** Of what is bought for others, the signer's accounts show only that it was said: the last of each lot, the newest at the end. */
-function withLots(lots: readonly SaidOfLot[], workflows: Iterable<Told>): readonly SaidOfLot[] {
+function withLots(lots: readonly SaidOfLot[], workflows: readonly Told[]): readonly SaidOfLot[] {
   const known = new Map(lots.map((each) => [each.lot, each]))
-  for (const { lot, said } of [...workflows].toSorted((one, other) => one.createdAtMs - other.createdAtMs)) {
+  for (const { lot, said } of workflows.toSorted((one, other) => one.createdAtMs - other.createdAtMs)) {
     if (lot === undefined || said === undefined || said.brings !== undefined) continue
     known.delete(lot)
     known.set(lot, { lot, said })

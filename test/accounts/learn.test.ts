@@ -166,3 +166,20 @@ it('records what was bought for others once it was sold again, by what was said 
   for (const _ of [1, 2]) await learn(OF, sold, { accounts, journal })
   expect(await recorded()).toEqual([[-0.05, 1]])
 })
+
+it('records what was sold again once, whatever of its lot goes on', async () => {
+  const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
+  const proposal = proposalOf({ kind: 'bid', lot: 'lot 1', said })
+  await journal.open(workflowOf('succeeded', { id: 'a', opportunity: 'a', role: 'rfq-bidder', proposal }))
+  const more = proposalOf({ kind: 'bid', lot: 'lot 1' })
+  const going = { id: 'b', opportunity: 'b', role: 'rfq-bidder', proposal: more } as const
+  await journal.open(workflowOf('in_flight', going))
+  await close()
+  await close({ token: TOKEN, assets: -1n, workflowId: 'a' }, { token: TOKEN, assets: -1n, workflowId: 'b' })
+  const sold = [{ lot: 'lot 1', paidUsdMicros: 90n, cameUsdMicros: 95n, atMs: HOUR_MS }]
+  for (const _ of [1, 2, 3]) {
+    await learn(OF, sold, { accounts, journal })
+    await close()
+  }
+  expect(await recorded()).toEqual([[-0.05, 1]])
+})
