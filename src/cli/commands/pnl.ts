@@ -16,6 +16,7 @@ import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
 import { type JournalPlace, readJournal } from '../../journal/open.ts'
+import { ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
@@ -68,13 +69,14 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
     if (!isBy(by)) throw usageError(`--by is "${by}".`, `give one of ${BY.join(', ')}`)
     if (check === true && by !== 'balance')
       throw usageError(`--check is given with --by ${by}.`, 'leave --by out')
+    if (role !== undefined && !ROLES.some((each) => each === role))
+      throw usageError(`--role is "${role}".`, `give one of ${ROLES.join(', ')}`)
     if (how.json === true && how.csv === true)
       throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)
     const sinceMs = since === undefined ? 0 : Date.now() - durationMs('since', since)
     const all = await readPages(place.directory)
     const pages = all.filter((page) => role === undefined || page.role === role)
-    if (pages.length === 0 && all.length > 0) throw noSuchRole(role, all)
     const period = periodOf(pages, sinceMs)
     if (check === true) {
       // What compared nothing has not found that all is well.
@@ -126,12 +128,6 @@ async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Prom
     }
   }
 }
-
-const noSuchRole = (role: string | undefined, all: readonly Page[]) =>
-  usageError(
-    `There are no accounts of ${role}.`,
-    `give one of: ${[...new Set(all.map((page) => page.role))].join(', ')}`,
-  )
 
 const nothingToCompare = () =>
   new RolekeeperError('accounts.nothing_entered', 'Nothing is entered yet, so nothing was compared.', {

@@ -115,8 +115,11 @@ it('compares nothing but balances with the chain', async () => {
 
 it('does not say that all is well where it compared nothing', async () => {
   await expect(run('--check', '--role', 'liquidater')).rejects.toMatchObject({
-    message: expect.stringContaining('There are no accounts of liquidater.'),
-    fix: expect.stringContaining('liquidator, asset-manager'),
+    message: expect.stringContaining('--role is "liquidater".'),
+    fix: expect.stringContaining('liquidator, allocator'),
+  })
+  await expect(run('--check', '--role', 'rfq-bidder')).rejects.toMatchObject({
+    code: 'accounts.nothing_entered',
   })
   await expect(run('--check', '--since', '1s')).rejects.toMatchObject({ code: 'accounts.nothing_entered' })
 })
