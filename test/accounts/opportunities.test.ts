@@ -106,7 +106,7 @@ const bought = (id: string, paid: bigint, hash: number) => [
   coin(10n, hash, { workflowId: id }),
 ]
 const two = known(done('a', { subject: 'a' }), done('b', { subject: 'b' }))
-const soldOf = (pages: readonly Page[]) => worksOf(pages, two).map(({ sold }) => sold?.usdMicros)
+const soldOf = (pages: readonly Page[]) => opportunitiesOf(pages, two).map(({ sold }) => sold?.usdMicros)
 
 it('sells what came on the pages of an earlier release first as well: they do not say what is collateral', () => {
   const { tokens } = page(1, [])
