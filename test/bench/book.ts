@@ -9,6 +9,7 @@ import { createObserver } from '../../src/observe/observer.ts'
 import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { policy } from '../agents/liquidator/fixtures.ts'
+import { NOTHING_AROUND } from '../support/around.ts'
 import {
   deployment,
   MARKET,
@@ -101,13 +102,7 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     },
   )
   const look = async () => {
-    const seen = await observer.observe({
-      inFlight: [],
-      recent: [],
-      colleagues: [],
-      experience: [],
-      rivals: [],
-    })
+    const seen = await observer.observe(NOTHING_AROUND)
     return liquidator.decide(seen as Moment & LiquidatorSeen, strategy)
   }
   try {

@@ -12,6 +12,7 @@ import type { Collections } from '../../src/observe/collections.ts'
 import { createObserver } from '../../src/observe/observer.ts'
 import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
+import { NOTHING_AROUND } from '../support/around.ts'
 import { deployment, nodes, SIGNER, startManyBorrowers } from '../support/many-borrowers.ts'
 
 const PAGE = 'docs/write-a-role.md'
@@ -112,13 +113,7 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     },
   )
   const decide = async () => {
-    const seen = await observer.observe({
-      inFlight: [],
-      recent: [],
-      colleagues: [],
-      experience: [],
-      rivals: [],
-    })
+    const seen = await observer.observe(NOTHING_AROUND)
     const { proposals, passedOver } = treasurer.decide(seen, strategy)
     return [...proposals.map(({ kind }) => kind), ...passedOver.map(({ check }) => check)]
   }

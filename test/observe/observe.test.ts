@@ -4,6 +4,7 @@ import type { Head } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { type ObserveDeps, observe as observeAgent } from '../../src/observe/observe.ts'
 import { listed, pins, SIGNER } from '../agents/liquidator/service-fixtures.ts'
+import { NOTHING_AROUND } from '../support/around.ts'
 
 const TARGET = `0x${'1'.repeat(40)}` as const
 const call = (data: `0x${string}`): Question => ({ kind: 'call', to: TARGET, data })
@@ -70,11 +71,7 @@ const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =
         signer: SIGNER,
         chainId: 1,
         ours: [SIGNER],
-        inFlight: [],
-        recent: [],
-        colleagues: [],
-        experience: [],
-        rivals: [],
+        ...NOTHING_AROUND,
       },
       ...{ deployment: pins, priorityFeePerGasWei: 2n },
       limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

@@ -14,6 +14,7 @@ import { marketResource } from '../../../src/service/contract/resources.ts'
 import { vaultResource } from '../../../src/service/contract/vault-resources.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { BTC, createScene, ETH, type Scene, SENT, usd } from '../../sandbox/indexer/scene.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { movesIn, policy } from './fixtures.ts'
 
 let scene: Scene
@@ -111,11 +112,7 @@ async function observe(
       signer,
       chainId: scene.chain.chainId,
       ours: [signer],
-      inFlight: [],
-      recent: [],
-      colleagues: [],
-      experience: [],
-      rivals: [],
+      ...NOTHING_AROUND,
     },
     ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
     limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },

@@ -11,6 +11,7 @@ import type {
 } from '../../../agents/allocator/seen.ts'
 import type { RateCurve } from '../../../agents/protocol/rate-curve.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policyOf } from '../../support/policies.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
@@ -150,11 +151,7 @@ export const observation = (changes: Partial<Moment & AllocatorSeen> = {}): Mome
     contracts: [],
   },
   ours: [SIGNER],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   vaults: [vault()],
   markets: [market(), ethMarket()],
   intelligence: [],

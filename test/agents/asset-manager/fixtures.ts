@@ -17,6 +17,7 @@ import {
   acquisitionResource,
 } from '../../../src/service/contract/trade-resources.ts'
 import { type VaultResource, vaultResource } from '../../../src/service/contract/vault-resources.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
@@ -273,11 +274,7 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
     ],
   },
   ours: [SIGNER],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   funds: [fund()],
   lots: [lot()],
   markets: [market()],

@@ -19,6 +19,7 @@ import { freshness } from '../../../src/service/contract/resources.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { bound, freeze, liquidation, liquidationAnswer, NOW_MS, ruleset } from '../../guard/fixtures.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../../sandbox/indexer/scene.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { workflowOf } from '../../support/workflows.ts'
 import { policy } from './fixtures.ts'
 import { armMarkets, type Lists, observeLiquidator } from './service-fixtures.ts'
@@ -122,11 +123,7 @@ async function decideOn(words: Said): Promise<Decision | null> {
           chainId,
           armed,
           ours: [],
-          inFlight: [],
-          recent: [],
-          colleagues: [],
-          experience: [],
-          rivals: [],
+          ...NOTHING_AROUND,
           priorityFeePerGasWei: 0n,
           previous: null,
         },

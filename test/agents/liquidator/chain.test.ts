@@ -9,6 +9,7 @@ import type { Nodes } from '../../../src/chain/nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../../sandbox/indexer/scene.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policy } from './fixtures.ts'
 import { armMarkets, observeLiquidator } from './service-fixtures.ts'
 
@@ -90,11 +91,7 @@ async function look(
       signer,
       chainId: scene.chain.chainId,
       ours: [],
-      inFlight: [],
-      recent: [],
-      colleagues: [],
-      experience: [],
-      rivals: [],
+      ...NOTHING_AROUND,
       armed,
       priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },

@@ -1,6 +1,7 @@
 import type { Observation } from '../../../agents/agent.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { ClaimSeen, FacilitySeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
@@ -104,10 +105,6 @@ export const observation = (
     markets: [{ address: MARKET, loanAsset: LOAN, collateralAsset: BTC, oracle: ORACLE }],
   },
   ours: [],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   ...changes,
 })

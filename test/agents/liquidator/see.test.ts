@@ -3,6 +3,7 @@ import { decide } from '../../../agents/liquidator/decide.ts'
 import { liquidationViews } from '../../../agents/protocol/liquidation-views.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { assertViews } from '../../../src/observe/views.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policy, policyViews } from './fixtures.ts'
 import {
   type Answers,
@@ -59,13 +60,9 @@ describe('an observation', () => {
         { pair: 'sBTC/sUSD', contract: 'btcExit', marketAddress: MARKET, venue: null, held: 3n, quotes: [] },
       ],
       references: {},
-      inFlight: [],
+      ...NOTHING_AROUND,
       deployment: pins,
       ours: [SIGNER],
-      recent: [],
-      colleagues: [],
-      experience: [],
-      rivals: [],
     })
     expect(markets).toMatchObject([
       {

@@ -25,6 +25,7 @@ import type {
   MarketResource,
   PositionResource,
 } from '../../../src/service/contract/resources.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policy } from './fixtures.ts'
 
 const hex = (digit: string): Address => `0x${digit.repeat(40)}`
@@ -282,11 +283,7 @@ export const input = (changes: Partial<LookInput> = {}): LookInput => ({
   signer: SIGNER,
   chainId: CHAIN_ID,
   ours: [SIGNER],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   armed: new Map([[MARKET, { ok: true }]]),
   priorityFeePerGasWei: 2n,
   limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },

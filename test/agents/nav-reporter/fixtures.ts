@@ -4,6 +4,7 @@ import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { type NavReporterPolicy, navReporterPolicy } from '../../../agents/nav-reporter/policy.ts'
 import type { Accepted, NavReporterSeen, ReportSeen, TypeSeen } from '../../../agents/nav-reporter/see.ts'
 import type { FundResource } from '../../../src/service/contract/fund-resources.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policyOf } from '../../support/policies.ts'
 
 const hex = (digit: string) => `0x${digit.repeat(40)}` as const
@@ -85,11 +86,7 @@ export const moment = (changes: Partial<Moment> = {}): Moment => ({
     ],
   },
   ours: [SIGNER],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   ...changes,
 })
 

@@ -10,6 +10,7 @@ import type {
 import { RFQ_TERMS } from '../../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { NOTHING_AROUND } from '../../support/around.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
@@ -135,11 +136,7 @@ export const observed = (changes: Partial<Observed> = {}): Observed => ({
   balances: { [USD]: 1_000_000_000_000n, [BTC]: 0n },
   deployment,
   ours: [SELF, COLLEAGUE],
-  inFlight: [],
-  recent: [],
-  colleagues: [],
-  experience: [],
-  rivals: [],
+  ...NOTHING_AROUND,
   rfqs: [],
   auctions: [],
   prices: [price()],
