@@ -1,54 +1,36 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Decide, Keeper } from './allocator-vaults-agent.ts'
+import { earnedASecond, goOn, type Run, runOf, SAID_H, type Way } from './allocator-vaults-besides.ts'
 import {
   assetsOf,
-  bring,
   capOf,
   cloneWorld,
   type Draw,
   drawWorld,
-  gasTokens,
   HOUR_S,
-  type Holder,
   type KeeperWorld,
-  lendRate,
+  likely,
   neededBy,
+  type Place,
   passHour,
   settledRate,
   sum,
-  suppliedIn,
-  waitingIn,
-  waterFill,
   worthOf,
 } from './allocator-vaults-world.ts'
 
 const DAY_H = 24
-/** The longest that a move speaks of: a week. */
-const SAID_H = 168
 const WATCHED_H = 336
 const ROUNDS_MAX = 8
 const PARTS = 300
 
-/** What a run came to, tokens: what all vaults earned, and of the moves for yield what they said and what came of it. */
-type Run = {
-  readonly earned: number
-  readonly said: number
-  readonly realised: number
-  readonly moves: number
-  readonly late: number
-}
-
-const runOf = (world: KeeperWorld, began: number, said = 0, realised = 0): Run => ({
-  ...{ earned: worthOf(world) - began, said, realised },
-  moves: sum(world.holders.map(({ moves }) => moves)),
-  late: sum(world.holders.map(({ late }) => late)),
-})
+/** Of moves for yield, what they said and what came of it, tokens. */
+type Said = { readonly said: number; readonly realised: number }
 
 /**
  * Let a keeper run. Its moves for yield are scored by the world: two copies go on for the time that they speak of, with
  * them and without, and nothing else is moved in either.
  */
-export function playKeeper(seed: number, draw: Draw, decide: Decide): Run {
+export function playKeeper(seed: number, draw: Draw, decide: Decide): Run & Said {
   const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
   const began = worthOf(world)
   const keeper = new Keeper(decide)
@@ -59,7 +41,7 @@ export function playKeeper(seed: number, draw: Draw, decide: Decide): Run {
     realised += acted.realised
     passHour(world)
   }
-  return runOf(world, began, said, realised)
+  return { ...runOf(world, began), said, realised }
 }
 
 /** Let a keeper act once; what it says of it, and what comes of it in the time that it speaks of. */
@@ -80,61 +62,8 @@ function after(world: KeeperWorld, hours: number): number {
   return worthOf(world)
 }
 
-/** Nothing is ever moved. */
-export function playStill(seed: number, draw: Draw): Run {
-  const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
-  const began = worthOf(world)
-  while (world.hour < draw.hours) passHour(world)
-  return runOf(world, began)
-}
-
-/** As a professional would in ten lines: fill up daily where a week of that pays twice its gas, and for what is due in a day. */
-export function playWaterFill(seed: number, draw: Draw): Run {
-  const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
-  const began = worthOf(world)
-  while (world.hour < draw.hours) {
-    for (const holder of world.holders) {
-      const due = waitingIn(holder, world.hour).filter(({ dueS }) => dueS <= (world.hour + DAY_H) * HOUR_S)
-      if (sum(due.map(({ assets }) => assets)) > holder.idle) bring(world, holder, waterFill(world, holder))
-      else if (world.hour % DAY_H === 0) fillUp(world, holder)
-    }
-    passHour(world)
-  }
-  return runOf(world, began)
-}
-
-function fillUp(world: KeeperWorld, holder: Holder): void {
-  const targets = waterFill(world, holder)
-  const touched = targets.filter((target, index) => target !== holder.held[index]).length
-  const week =
-    SAID_H * HOUR_S * (earnedASecond(world, holder, targets) - earnedASecond(world, holder, holder.held))
-  if (week > 2 * gasTokens(world, touched)) bring(world, holder, targets)
-}
-
-/** What a vault would earn a second with amounts, the others' as they are. */
-const earnedASecond = (world: KeeperWorld, holder: Holder, amounts: readonly number[]): number =>
-  sum(
-    world.places.map((place, index) => {
-      const others = suppliedIn(world, index) - (holder.held[index] ?? 0)
-      const amount = amounts[index] ?? 0
-      return amount * lendRate(place, others + amount)
-    }),
-  )
-
-/** Each hour to where that hour pays most, and at no cost: nobody who moves pays less. */
-export function playFree(seed: number, draw: Draw): Run {
-  const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
-  const began = worthOf(world)
-  while (world.hour < draw.hours) {
-    for (const holder of world.holders) bring(world, holder, waterFill(world, holder))
-    for (const holder of world.holders) holder.spent = 0
-    passHour(world)
-  }
-  return runOf(world, began)
-}
-
 /** How far vaults that share markets came: rounds in which any of them moved, and what is missing of what is possible. */
-type Settled = Pick<Run, 'said' | 'realised'> & { readonly rounds: number; readonly missing: number }
+type Settled = Said & { readonly rounds: number; readonly missing: number }
 
 /** A round a day, until nothing is moved, after the keeper has watched for two weeks; borrowers answer to the rates. */
 export function playTogether(seed: number, draw: Draw, decide: Decide): Settled {
@@ -149,31 +78,68 @@ export function playTogether(seed: number, draw: Draw, decide: Decide): Settled 
     realised += acted.realised
     for (let hour = 0; hour < DAY_H; hour += 1) passHour(world)
   }
-  const earned = sum(world.holders.map((holder) => earnedASecond(world, holder, holder.held)))
-  return { rounds, missing: 1 - earned / mostTogether(world), said, realised }
+  return { rounds, missing: missingIn(world), said, realised }
 }
 
+/** What is missing after as many days in which each vault goes a way by itself. */
+export function missingOnWay(seed: number, draw: Draw, way: Way): number {
+  const world = drawWorld(seed, draw)
+  while (world.hour < WATCHED_H) passHour(world)
+  goOn(world, WATCHED_H + ROUNDS_MAX * DAY_H, way)
+  return missingIn(world)
+}
+
+/** What is missing to who knows the range that borrowers are drawn from, and does what is best on average in it. */
+export function missingOnAverage(seed: number, draw: Draw): number {
+  const world = drawWorld(seed, draw)
+  while (world.hour < WATCHED_H) passHour(world)
+  const could = world.places.map((_, index) => likely(world, index))
+  const onAverage = bestTogether(world, (index, supplied) => {
+    const places = could[index] ?? []
+    return sum(places.map((place) => settledRate(place, supplied, world.hour))) / places.length
+  })
+  return 1 - earnedTogether(world, onAverage) / earnedTogether(world, bestTogether(world, settledIn(world)))
+}
+
+function missingIn(world: KeeperWorld): number {
+  const earned = sum(world.holders.map((holder) => earnedASecond(world, holder, holder.held)))
+  return 1 - earned / earnedTogether(world, bestTogether(world, settledIn(world)))
+}
+
+/** What lenders earn in a place of so much supplied. */
+type Rates = (index: number, supplied: number) => number
+const settledIn =
+  (world: KeeperWorld): Rates =>
+  (index, supplied) =>
+    settledRate(world.places[index] as Place, supplied, world.hour)
+
+const earnedTogether = (world: KeeperWorld, amounts: readonly number[]): number =>
+  sum(amounts.map((amount, index) => earnedIn(world, settledIn(world), index, amount)))
+const earnedIn = ({ places }: KeeperWorld, rates: Rates, index: number, amount: number): number =>
+  amount * rates(index, (places[index]?.strangers ?? 0) + amount)
+
 /**
- * What all vaults can earn a second at most, by dynamic programming over parts of what they have together: as all have the
- * same buffer and caps in parts of what they hold, each can take the same part of any sum.
+ * What all vaults together have in each place where they earn most, by dynamic programming over parts of what they have: as
+ * all have the same buffer and caps in parts of what they hold, each can take the same part of any sum.
  */
-function mostTogether(world: KeeperWorld): number {
+function bestTogether(world: KeeperWorld, rates: Rates): readonly number[] {
   const total = sum(world.holders.map((holder) => assetsOf(holder) - neededBy(holder, world.hour)))
   const cap = sum(world.holders.map(capOf))
   const part = total / PARTS
-  const strangers = world.places.map(({ strangers }) => strangers)
-  let best = Array.from({ length: PARTS + 1 }, () => 0)
-  for (const [index, place] of world.places.entries()) {
+  type Plan = { readonly earned: number; readonly amounts: readonly number[] }
+  let best: readonly Plan[] = Array.from({ length: PARTS + 1 }, () => ({ earned: 0, amounts: [] }))
+  for (const index of world.places.keys()) {
     const earned = best.map((_, parts) =>
-      parts * part > cap
-        ? Number.NEGATIVE_INFINITY
-        : parts * part * settledRate(place, (strangers[index] ?? 0) + parts * part, world.hour),
+      parts * part > cap ? Number.NEGATIVE_INFINITY : earnedIn(world, rates, index, parts * part),
     )
-    best = best.map((_, parts) =>
-      best
-        .slice(0, parts + 1)
-        .reduce((most, before, at) => Math.max(most, before + (earned[parts - at] ?? 0)), 0),
-    )
+    best = best.map((_, parts) => {
+      let [most, here] = [Number.NEGATIVE_INFINITY, 0]
+      for (let at = 0; at <= parts; at += 1) {
+        const value = (best[parts - at]?.earned ?? 0) + (earned[at] ?? 0)
+        if (value > most) [most, here] = [value, at]
+      }
+      return { earned: most, amounts: [...(best[parts - here]?.amounts ?? []), here * part] }
+    })
   }
-  return best[PARTS] ?? 0
+  return best[PARTS]?.amounts ?? []
 }

@@ -66,6 +66,7 @@ export type Draw = {
 
 /** Spikes of one market: hours between them, hours that one stays on average, how much more is borrowed. */
 const SPIKES = { betweenH: [24, 240], staysH: [1, 168], more: [1.1, 1.8] } as const
+const ELASTIC = [0, 2.5] as const
 const address = (kind: number, index: number): Address =>
   `0x${(kind * 256 + index + 1).toString(16).padStart(40, '0')}`
 const between = (dice: Dice, [low, high]: readonly [number, number]) => low + (high - low) * dice.unit()
@@ -107,7 +108,7 @@ function drawPlace(index: number, dice: Dice, { hours, weather }: Draw): Place {
     kink: between(dice, [0.75, 0.9]),
   }
   const spike = { betweenH: betweenLog(dice, SPIKES.betweenH), staysH: betweenLog(dice, SPIKES.staysH) }
-  const elastic = between(dice, [0, 2.5])
+  const elastic = between(dice, ELASTIC)
   const demand = new Float64Array(BEFORE_H + hours + 1)
   let [wander, more, left] = [0, 1, 0]
   for (let hour = 0; hour < demand.length; hour += 1) {
@@ -180,6 +181,16 @@ export function settledRate(place: Place, supplied: number, hour: number): numbe
   return lendRate({ ...place, debt: low * supplied }, supplied)
 }
 
+/** What a place could be, by what is seen of it: borrowers as elastic as any that are drawn, and as many as that asks for. Pure. */
+export function likely(world: KeeperWorld, index: number): readonly Place[] {
+  const place = world.places[index] as Place
+  const rate = borrowRate(place, suppliedIn(world, index)) * YEAR_S
+  return [0.1, 0.3, 0.5, 0.7, 0.9].map((part) => {
+    const guess = { ...place, elastic: ELASTIC[0] + part * (ELASTIC[1] - ELASTIC[0]) }
+    return { ...guess, demand: place.demand.map(() => place.debt / easeAt(guess, rate)) }
+  })
+}
+
 function payDue(holder: Holder, nowS: number): void {
   for (const request of holder.requests) {
     if (request.dueS > nowS || request.assets === 0) continue
@@ -224,10 +235,11 @@ const rateOf = (place: Place, holders: readonly Holder[]) => {
   )
 }
 
+/** What is to lie idle for holders who leave without notice. Pure. */
+export const bufferOf = (holder: Holder): number => assetsOf(holder) * BUFFER_SHARE * 1.002
 /** What must lie idle before anything is supplied. Pure. */
 export const neededBy = (holder: Holder, hour: number): number =>
-  assetsOf(holder) * BUFFER_SHARE * 1.002 +
-  waitingIn(holder, hour).reduce((sum, { assets }) => sum + assets, 0) * 1.002
+  bufferOf(holder) + waitingIn(holder, hour).reduce((sum, { assets }) => sum + assets, 0) * 1.002
 export const capOf = (holder: Holder): number => assetsOf(holder) * CAP_SHARE * 0.998
 export const rules = { bufferBps: BUFFER_SHARE * 10_000, capBps: CAP_SHARE * 10_000 }
 /** What of a vault's a place could give back now. Pure. */

@@ -1,11 +1,20 @@
 import { decide } from '../../agents/allocator/decide.ts'
 import { allocatorPolicy } from '../../agents/allocator/policy.ts'
 import { shippedPolicyOf } from '../support/policies.ts'
-import { playFree, playKeeper, playStill, playTogether, playWaterFill } from './allocator-vaults-plays.ts'
+import type { Decide } from './allocator-vaults-agent.ts'
+import {
+  fillDaily,
+  fillFree,
+  playWay,
+  standStill,
+  useEqually,
+  type Way,
+  weighEqually,
+} from './allocator-vaults-besides.ts'
+import { missingOnAverage, missingOnWay, playKeeper, playTogether } from './allocator-vaults-plays.ts'
 import type { Draw } from './allocator-vaults-world.ts'
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
-import { remember } from './remember.ts'
 
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type AllocatorDecide = typeof decide
@@ -29,35 +38,72 @@ const DRAWS = {
 } as const satisfies Partial<Record<ScenarioName, (unit: number) => Draw>>
 type World = keyof typeof DRAWS
 
-const drawOf = (world: World, seed: number): Draw => DRAWS[world](createDice(-seed).unit())
+/** What others would do, by the figure that ours is beside theirs in; and in words. */
+const WAYS = {
+  earnedUsd: [standStill, 'standing still, leavers paid'],
+  earnedBesideWaterFillingUsd: [fillDaily, 'water-filling daily'],
+  earnedBesideEqualWeightsUsd: [weighEqually, 'equal weights daily'],
+  earnedBesideEqualUtilisationUsd: [useEqually, 'equal utilisation daily'],
+} as const satisfies Readonly<Record<string, readonly [Way, string]>>
 
-/** The others in a world: the same for every mutant of ours. */
-const besides = remember((world: World, seed: number) => {
-  const draw = drawOf(world, seed)
-  return { still: playStill(seed, draw), filled: playWaterFill(seed, draw), free: playFree(seed, draw) }
-})
+const besideBounds = (beside: typeof WAYS | typeof TOGETHER) =>
+  Object.fromEntries(
+    Object.entries(beside).map(([figure, [, words]]) => [
+      figure,
+      { notBelowBaseline: true, beside: words } as const,
+    ]),
+  )
+
+const known = new Map<string, unknown>()
+/** What others come to is the same beside every mutant of ours. */
+function once<T>(name: string, seed: number, draw: Draw, of: () => T): T {
+  const key = JSON.stringify([name, seed, draw])
+  const found = known.has(key) ? known.get(key) : of()
+  known.set(key, found)
+  return found as T
+}
 
 /** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
-function scoresOf(world: World, seed: number, decideOne: AllocatorDecide): Readonly<Record<string, Score>> {
-  const draw = drawOf(world, seed)
-  const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
-  if (!draw.weather) {
-    const { rounds, missing, said, realised } = playTogether(seed, draw, proposals)
-    return {
-      roundsToSettle: { ours: rounds, baseline: null },
-      missingOfJointOptimumPercent: { ours: 100 * missing, baseline: null },
-      saidUsd: { ours: said, baseline: realised },
-    }
-  }
-  const run = playKeeper(seed, draw, proposals)
-  const { still, filled, free } = besides(world, seed)
+function weatherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
+  const run = playKeeper(seed, draw, decideOne)
+  const of = (way: Way, name: string) => once(name, seed, draw, () => playWay(seed, draw, way))
+  const filled = of(fillDaily, 'earnedBesideWaterFillingUsd')
+  const free = of(fillFree, 'free').earned
+  const beside = Object.entries(WAYS).map(([figure, [way]]) => [
+    figure,
+    { ours: run.earned, baseline: of(way, figure).earned },
+  ])
   return {
-    earnedUsd: { ours: run.earned, baseline: still.earned },
-    earnedBesideWaterFillingUsd: { ours: run.earned, baseline: filled.earned },
+    ...Object.fromEntries(beside),
     saidUsd: { ours: run.said, baseline: run.realised },
-    hourlyRegretUsd: { ours: free.earned - run.earned, baseline: free.earned - filled.earned },
+    hourlyRegretUsd: { ours: free - run.earned, baseline: free - filled.earned },
     moves: { ours: run.moves, baseline: filled.moves },
     lateHours: { ours: run.late, baseline: filled.late },
+  }
+}
+
+/** Of what all vaults could earn together, each beside others that go their way by themselves. */
+const TOGETHER = {
+  ofOptimumBesideWaterFillingPercent: [fillDaily, 'water-filling daily'],
+  ofOptimumBesideEqualWeightsPercent: [weighEqually, 'equal weights daily'],
+  ofOptimumBesideEqualUtilisationPercent: [useEqually, 'equal utilisation daily'],
+} as const satisfies Readonly<Record<string, readonly [Way, string]>>
+
+function togetherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
+  const { rounds, missing, said, realised } = playTogether(seed, draw, decideOne)
+  const beside = Object.entries(TOGETHER).map(([figure, [way]]) => [
+    figure,
+    {
+      ours: 100 * (1 - missing),
+      baseline: once(figure, seed, draw, () => 100 * (1 - missingOnWay(seed, draw, way))),
+    },
+  ])
+  const average = once('average', seed, draw, () => missingOnAverage(seed, draw))
+  return {
+    roundsToSettle: { ours: rounds, baseline: null },
+    missingOfJointOptimumPercent: { ours: 100 * missing, baseline: 100 * average },
+    ...Object.fromEntries(beside),
+    saidUsd: { ours: said, baseline: realised },
   }
 }
 
@@ -67,13 +113,15 @@ const judgeOf = (
   decideOne: AllocatorDecide,
 ): Judge => ({
   role: 'allocator',
-  baseline: 'standing still; marginal water-filling once a day',
+  baseline: 'standing still, leavers paid; water-filling, equal weights, equal utilisation, each daily',
   scenarios,
   bounds,
   play: (scenario, seed) => {
     const world = scenarios.find((one) => one === scenario)
     if (world === undefined) throw new RangeError(`no keeper is played in ${scenario}`)
-    return scoresOf(world, seed, decideOne)
+    const draw = DRAWS[world](createDice(-seed).unit())
+    const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
+    return draw.weather ? weatherScores(seed, draw, proposals) : togetherScores(seed, draw, proposals)
   },
 })
 
@@ -82,8 +130,7 @@ export const allocatorSpikesJudge = (decideOne: AllocatorDecide = decide): Judge
   judgeOf(
     ['spikes-1-gwei', 'spikes-10-gwei', 'spikes-30-gwei'],
     {
-      earnedUsd: { aboveBaseline: true },
-      earnedBesideWaterFillingUsd: { notBelowBaseline: true, beside: 'water-filling daily' },
+      ...besideBounds(WAYS),
       // A few long spikes make most of the sum: three seeds may be off by twice.
       saidUsd: { sumWithin: [0.5, 2] },
     },
@@ -97,7 +144,8 @@ export const allocatorTogetherJudge = (decideOne: AllocatorDecide = decide): Jud
     {
       roundsToSettle: { max: 3 },
       missingOfJointOptimumPercent: { medianMax: 1 },
-      saidUsd: { sumWithin: [0.75, 1.5] },
+      ...besideBounds(TOGETHER),
+      saidUsd: { sumWithin: [0.75, 1.25] },
     },
     decideOne,
   )
@@ -108,7 +156,7 @@ export const allocatorNoticeJudge = (decideOne: AllocatorDecide = decide): Judge
     ['notice-queues'],
     {
       lateHours: { max: 0 },
-      earnedBesideWaterFillingUsd: { notBelowBaseline: true, beside: 'water-filling daily' },
+      ...besideBounds(WAYS),
     },
     decideOne,
   )

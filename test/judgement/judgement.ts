@@ -40,8 +40,8 @@ export type Score = { readonly ours: number; readonly baseline: number | null }
 /**
  * What a figure must be: over all scenarios and seeds the worst of ours within `min` and `max`,
  * their median within `medianMin` and `medianMax`, and for `notBelowBaseline` the median of
- * ours less the baseline's in the same seed at least 0; for `aboveBaseline` ours above it in sum too; for `sumWithin` our sum
- * is so many times the baseline's. `beside` names the baseline where it is not the judge's.
+ * ours less the baseline's in the same seed at least 0; for `aboveBaseline` ours above it in sum too; for `sumWithin` our sum may be,
+ * by how seeds differ (nine in ten redraws), so many times the baseline's. `beside` names the baseline where it is not the judge's.
  */
 export type Bound = {
   readonly min?: number
