@@ -80,6 +80,7 @@ function staffOf(candidate: Watched) {
   const shared = {
     ...{ clock: { ...systemClock, nowMs: () => 1_000 }, log: createLog({ level: 'silent', secrets: [] }) },
     config: {
+      agents: [],
       environment: 'production',
       deployment,
       chain: { id: CHAIN },

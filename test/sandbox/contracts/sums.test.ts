@@ -104,9 +104,10 @@ async function expectSumsKept() {
     market.read.totalBadDebt(at),
     market.read.totalDebt(at),
   ])
-  const partitions = await Promise.all(vaults.map((vault) => market.read.partition([vault], at)))
+  const lenders = [...vaults, world.rival.address]
+  const partitions = await Promise.all(lenders.map((vault) => market.read.partition([vault], at)))
   const shares = await Promise.all(
-    vaults.map((vault) =>
+    lenders.map((vault) =>
       Promise.all(borrowers.map((borrower) => market.read.debtSharesOf([vault, borrower], at))),
     ),
   )

@@ -109,6 +109,7 @@ export async function createWorld() {
     ...{ market, oracle, registry, lens, sUSD, sETH, vaultAt },
     prime: vaultAt(contracts.primeVault.address),
     growth: vaultAt(contracts.growthVault.address),
+    rival: vaultAt(contracts.rivalVault.address),
     stop: chain.stop,
     /** Make an account with ether, this much sUSD and sETH, and the market approved for both. */
     person: async (usdAssets: bigint, ethAssets: bigint): Promise<Address> => {

@@ -83,12 +83,13 @@ describe('figures', () => {
     const { markets } = await scene.caughtUp(canonical)
     const { funding, allocators } = found(markets, (row) => row.address === lower(scene.at(ETH.market)))
     expect(funding).toMatchObject({
-      partitionCount: 2,
-      largestSourceVaultAddress: lower(scene.at('growthVault')),
+      partitionCount: 3,
+      largestSourceVaultAddress: lower(scene.at('rivalVault')),
     })
     expect(allocators?.map((row) => [row.vaultSymbol, row.absoluteCapAssets])).toEqual([
       ['svPrime', String(usd('2000000'))],
       ['svGrowth', String(usd('2000000'))],
+      ['svRival', String(usd('200000000'))],
     ])
   })
 

@@ -98,7 +98,10 @@ test('repays no more than empties the collateral, and names the bad debt that th
   expect(liquidated?.args.badDebtAssets).toBeLessThan(residual + usd('0.01'))
 
   const vaults = changes.filter((change) => change.eventType === 'vaults.updated')
-  expect(vaults.map((change) => change.subject)).toEqual([lower(scene.at('primeVault'))])
+  expect(vaults.map((change) => change.subject)).toEqual([
+    lower(scene.at('primeVault')),
+    lower(scene.at('rivalVault')),
+  ])
   const after = await scene.caughtUp(canonical)
   expect(after.recoveries.map((one) => one.borrowerAddress)).not.toContain(lower(deep))
   const market = found(after.markets, (one) => one.address === lower(scene.at('btcMarket')))
