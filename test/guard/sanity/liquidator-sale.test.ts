@@ -94,12 +94,13 @@ function composed(proposal = sale(), rules = ruleset): FrozenAnswer {
 
 type Says = {
   readonly quote?: bigint | null
-  readonly priceWad?: bigint
+  /** What the oracle says; null where it does not answer. */
+  readonly priceWad?: bigint | null
   /** What the second source says; null where it does not answer. */
   readonly secondWad?: bigint | null
   /** What the venue could still take after the bundle. */
   readonly left?: bigint
-  readonly held?: bigint
+  readonly held?: bigint | null
   readonly comes?: bigint
   readonly reverts?: true
 }
@@ -119,18 +120,21 @@ function nodesThat(says: Says) {
   const answer =
     (isAfter: boolean) =>
     (call: Call): Hex | null => {
+      let said: bigint | null
       switch (nameOf(call.data)) {
         case 'quote':
           return quote === null ? null : word(quote)
         case 'read':
-          if (call.to === REFERENCE && secondWad === null) return null
+          said = call.to === REFERENCE ? secondWad : priceWad
+          if (said === null) return null
           return encodeAbiParameters(
             [{ type: 'uint256' }, { type: 'uint64' }, { type: 'uint64' }, { type: 'uint8' }],
-            [call.to === REFERENCE ? (secondWad ?? 0n) : priceWad, BigInt(NOW_S), BigInt(NOW_S), 1],
+            [said, BigInt(NOW_S), BigInt(NOW_S), 1],
           )
         case 'balanceOf':
-          if (call.to === COLLATERAL) return word(isAfter && held >= SOLD ? held - SOLD : held)
-          return word(isAfter ? comes : 0n)
+          if (call.to !== COLLATERAL) return word(isAfter ? comes : 0n)
+          if (held === null) return null
+          return word(isAfter && held >= SOLD ? held - SOLD : held)
         default:
           return word(isAfter ? left : 0n)
       }
@@ -260,12 +264,20 @@ describe('a sale on a scripted chain', () => {
     ['a venue without depth', { quote: 0n }, 'venue_without_depth'],
     ['a venue that does not answer', { quote: null }, 'read_failed'],
     ['more than we hold', { held: SOLD - 1n }, 'insufficient_balance'],
+    ['an oracle that does not answer', { priceWad: null }, 'read_failed'],
+    ['a balance that nobody says', { held: null }, 'read_failed'],
     ['a price that moved', { priceWad: (PRICE_WAD * 98n) / 100n }, 'price_moved'],
     ['a price that nothing bears out', { secondWad: (PRICE_WAD * 102n) / 100n }, 'prices_apart'],
     ['a second source that does not answer', { secondWad: null }, 'read_failed'],
     ['a venue that takes half of what it is sent', { left: SOLD / 2n }, 'allowance_left'],
   ] as const)('refuses %s', async (_what, says, check) => {
     expect(await cleared(says)).toBe(check)
+  })
+
+  it('is cleared where the second source is as far away as the policy allows', async () => {
+    const priceWad = (PRICE_WAD * 101n) / 100n
+    expect(await cleared({ priceWad, secondWad: PRICE_WAD })).toBe('cleared')
+    expect(await cleared({ priceWad, secondWad: PRICE_WAD - 1n })).toBe('prices_apart')
   })
 
   it('refuses a quote that lies also where guard.effects would take less', async () => {
