@@ -11,7 +11,7 @@ import { proposeLiquidation } from './propose.ts'
 import type { LiquidatorSeen } from './seen.ts'
 import { sizesOf } from './sizes.ts'
 import { type Bound, type Quote, quote, tightest } from './sizing.ts'
-import { offerOf, sharesGiven, shareToTip } from './tips.ts'
+import { createShares, offerOf, sharesGiven } from './tips.ts'
 import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 
 /**
@@ -25,8 +25,7 @@ export function chooseAffordable(
   seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
 ): Decision {
-  const given = sharesGiven(seen, funds, policy)
-  const share = { shareBps: shareToTip(seen.recent, given, policy.gas.tipShareBpsMax), rivals: given.length }
+  const shareOf = createShares(sharesGiven(seen, funds, policy), seen.recent, policy.gas.tipShareBpsMax)
   const { signer } = seen
   const wanted = candidates.map((candidate) => want(candidate, funds, policy)).toSorted(byYield)
   const { sizes, gapBps } = sizesOf(
@@ -48,7 +47,7 @@ export function chooseAffordable(
       continue
     }
     taken.add(positionOf(one.wanted))
-    const tip = offerOf(size.profitUsdMicros, share, funds, policy)
+    const tip = offerOf(size.profitUsdMicros, shareOf(size.profitUsdMicros), funds, policy)
     const { limitedBy } = one.bound
     const { candidate } = one.wanted
     proposals.push(

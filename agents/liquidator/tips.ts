@@ -15,6 +15,8 @@ const PRIOR_RACES = 4
 const ALONE = 0.5
 /** Rounds in which what is known in part is spread by what is believed. */
 const ROUNDS = 30
+/** What brought a smaller part of what is at stake says nothing of it. */
+const LIKE_PART = 10n
 
 /** Which shares win a race, as far as it is known: the first that does lies between these two, of `SHARES` and one beyond. */
 type Race = { readonly from: number; readonly to: number }
@@ -37,6 +39,9 @@ export function shareToTip(recent: readonly Ended[], given: readonly number[], m
   return best
 }
 
+/** What a rival's liquidation brought, and what part of that it gave, basis points. */
+type Given = { readonly broughtUsdMicros: bigint; readonly shareBps: number }
+
 /**
  * Say what part of what theirs brought rivals gave, beside what all tip, were our gas theirs. Pure. What brought nothing by the
  * policy's own haircut says nothing.
@@ -45,7 +50,7 @@ export function sharesGiven(
   { rivals, markets, chain }: Pick<Observation<LiquidatorSeen>, 'rivals' | 'markets' | 'chain'>,
   { liquidation }: Pick<Funds, 'liquidation'>,
   { collaterals, gas: { liquidateGas } }: LiquidatorPolicy,
-): readonly number[] {
+): readonly Given[] {
   return rivals.flatMap(({ marketAddress, repayAssets, tipWei }) => {
     const market = markets.find(({ address }) => address === marketAddress)
     const { liquidationBonusBps, loanPriceUsdMicros = null, loanDecimals = null } = market ?? {}
@@ -58,8 +63,30 @@ export function sharesGiven(
     const broughtUsdMicros = (repaid * kept) / BPS - liquidation.usdMicros
     const beside = tipWei - chain.priorityFeePerGasWei
     const givenUsdMicros = (beside * liquidateGas * liquidation.nativeUsdMicros) / WAD
-    return broughtUsdMicros <= 0n || beside < 0n ? [] : [Number((givenUsdMicros * BPS) / broughtUsdMicros)]
+    if (broughtUsdMicros <= 0n || beside < 0n) return []
+    return [{ broughtUsdMicros, shareBps: Number((givenUsdMicros * BPS) / broughtUsdMicros) }]
   })
+}
+
+/**
+ * Create what says how much a liquidation that brings so much tips. Pure. By those of rivals alone that brought a tenth of it at
+ * least: whoever gives half of a few dollars away would have us give half of thousands.
+ */
+export function createShares(
+  given: readonly Given[],
+  recent: readonly Ended[],
+  mostBps: number,
+): (profitUsdMicros: bigint) => { readonly shareBps: number; readonly rivals: number } {
+  const known = new Map<number, number>()
+  return (profitUsdMicros) => {
+    const like = given.filter(({ broughtUsdMicros }) => broughtUsdMicros * LIKE_PART >= profitUsdMicros)
+    const rivals = like.length
+    // As many of them are always the same ones.
+    const shares = like.map(({ shareBps }) => shareBps)
+    const shareBps = known.get(rivals) ?? shareToTip(recent, shares, mostBps)
+    known.set(rivals, shareBps)
+    return { shareBps, rivals }
+  }
 }
 
 /** A race of ours. One that was lost is known better by what the winner gave, where that is seen. */

@@ -65,7 +65,7 @@ describe('what rivals gave', () => {
   const given = (...rivals: readonly Rival[]) => {
     const chain = { ...observation().chain, priorityFeePerGasWei: 10n ** 9n }
     const seen = observation({ rivals, chain })
-    return sharesGiven(seen, fundsOf(seen, policy()), policy())
+    return sharesGiven(seen, fundsOf(seen, policy()), policy()).map(({ shareBps }) => shareBps)
   }
 
   it('is a part of what theirs brought, by the policy’s haircut and our gas, beside what all tip', () => {
@@ -85,6 +85,27 @@ describe('what rivals gave', () => {
     const [one] = decide(observation({ rivals }), policy()).proposals
     expect(one?.offer?.shareBps).toBe(3_500)
     expect(one?.reason.rivals).toBe(8)
+  })
+})
+
+describe('a rival who gives half of a few dollars away', () => {
+  it('does not make us give half of what brings hundreds, and is heard where as much is at stake', () => {
+    const chain = { ...observation().chain, priorityFeePerGasWei: 0n }
+    // 450,000 gas at $3,000; $954 are at stake.
+    const tipped = (usd: bigint) => (usd * 10n ** 18n) / 3_000n / 450_000n
+    const shareAfter = (repaidUsd: bigint, tipUsd: bigint) => {
+      const one = {
+        marketAddress: MARKET,
+        repayAssets: repaidUsd * 1_000_000n,
+        tipWei: tipped(tipUsd),
+        atMs: 0,
+      }
+      const rivals = Array.from({ length: 8 }, () => one)
+      const { offer, reason } = decide(observation({ rivals, chain }), policy()).proposals[0] ?? {}
+      return [offer?.shareBps, reason?.rivals]
+    }
+    expect(shareAfter(100n, 1n)).toEqual([0, 0])
+    expect(shareAfter(10_000n, 140n)).toEqual([3_500, 8])
   })
 })
 
