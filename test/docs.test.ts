@@ -5,6 +5,7 @@ import { dirname, join, normalize } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readAccounts } from '../src/journal/accounts.ts'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
 
@@ -320,6 +321,7 @@ describe.concurrent('every command of the pages', () => {
       const problems: string[] = []
       for (const command of others) {
         if (command.includes('restate')) await untilFound(reported)
+        if (command.includes('--check')) await untilFound(entered)
         // A plan's exit code is its answer.
         const codes = command === 'npx rolekeeper plan' ? [0, 1] : [0]
         const problem = problemOf(command, await launch(await fillIn(command), directory).ended, codes)
@@ -340,6 +342,17 @@ describe.concurrent('every command of the pages', () => {
       ({ state, proposal }) =>
         state === 'succeeded' && proposal.subject.includes(contracts.primeNavOracle.toLowerCase()),
     )
+  }
+
+  /** Find an account that has gone on since its opening: there is nothing to check before. */
+  const entered = async () => {
+    const accounts = readAccounts(state)
+    try {
+      const pages = await accounts.pages()
+      return pages.find(({ from }) => from !== null)
+    } finally {
+      await accounts.close()
+    }
   }
 
   const waiting = sessions.values()

@@ -76,14 +76,20 @@ export function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): b
   return (assets * price) / 10n ** BigInt(decimals)
 }
 
-/** Sum a period up by a group. Pure. */
+/**
+ * Sum a period up by a group. Pure.
+ * @param funds of which roles bid the money: what came back to one is said by its pages alone.
+ */
 export function resultsOf(
   period: Period,
   by: Group,
   workflows: ReadonlyMap<string, Workflow>,
+  funds: Period = [],
 ): readonly Result[] {
   const entries = entriesOf(period)
-  const said = saidOf(entries, workflows)
+  const ofHash = new Map(entries.map(({ line, workflowId }) => [line.hash, workflowId]))
+  const ofFunds = entriesOf(funds.map(({ page }) => ({ page: namedBy(page, ofHash) })))
+  const said = saidOf([...entries, ...ofFunds], workflows)
   const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
   // Said once: where its workflow moved something, or paid gas alone.
   const home = new Map<string | null, string>()
@@ -221,6 +227,15 @@ export type AccountRow = {
   readonly block: bigint
   readonly hash: Hex
 }
+
+/** Name the workflow of each line by its transaction, of which our signer paid the gas: a fund names none. Pure. */
+const namedBy = (page: Page, ofHash: ReadonlyMap<Line['hash'], string | null>): Page => ({
+  ...page,
+  lines: page.lines.map((line) => ({
+    ...line,
+    workflowId: line.workflowId ?? ofHash.get(line.hash) ?? null,
+  })),
+})
 
 /** Sum up each account of a period: opening and all lines make the closing balance, to the base unit. Pure. */
 export function balancesOf(period: Period): readonly AccountRow[] {

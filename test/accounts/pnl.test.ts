@@ -56,6 +56,23 @@ it('joins what came back by another’s transaction to what gave it, once, and t
   expect(by('workflow', other, workflows).map(({ key }) => key)).toEqual(['-', 'a'])
 })
 
+it('takes back what was said of a lot whose price came back to the fund that paid it', () => {
+  const gas = ['a', 'b'].map((workflowId, at) =>
+    line({
+      ...{ kind: 'gas', token: null, counterparty: null, assets: -1n },
+      hash: hashOf(800 + at),
+      workflowId,
+    }),
+  )
+  const paid = [0, 1].map((at) => line({ assets: BigInt(-5 - at), hash: hashOf(800 + at) }))
+  const fund = { signer: RIVAL, owner: 'fund' } as const
+  const own = [page(1, 0n, []), page(2, 0n, gas)]
+  const funds = [page(1, 20n, [], fund), page(2, 14n, [...paid, line({ assets: 5n })], fund)]
+  const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 2'))
+  const [result] = resultsOf(periodOf(own, 0), 'role', workflows, periodOf(funds, 0))
+  expect(result?.said).toBe(60n)
+})
+
 it('counts what was said of an opportunity once: by the last that succeeded', () => {
   const lines = ['a', 'b'].map((workflowId) => line({ assets: -1n, workflowId }))
   const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 1', 5))
@@ -128,12 +145,18 @@ it('opens the account of a token that was listed later when it was', () => {
 })
 
 it('is not slowed by strangers who send dust: each line is held against what it would give back alone', () => {
-  const given = Array.from({ length: 6_000 }, (_, index) =>
-    line({ assets: -5_000_000n - BigInt(index), workflowId: `bid ${index}` }),
+  let reads = 0
+  const given = Array.from({ length: 600 }, (_, index) =>
+    Object.defineProperty(line({ workflowId: `bid ${index}` }), 'assets', {
+      enumerable: true,
+      get: () => {
+        reads += 1
+        return -5_000_000n - BigInt(index)
+      },
+    }),
   )
-  const dust = Array.from({ length: 60_000 }, () => line({ assets: 1n, counterparty: RIVAL }))
-  const startedMs = performance.now()
+  const dust = Array.from({ length: 6_000 }, () => line({ assets: 1n, counterparty: RIVAL }))
   const [result] = by('role', [page(1, 0n, []), page(2, 0n, [...given, ...dust])])
-  expect(result?.workflows).toHaveLength(6_000)
-  expect(performance.now() - startedMs).toBeLessThan(2_000)
+  expect(result?.workflows).toHaveLength(600)
+  expect(reads / given.length).toBeLessThan(20)
 })

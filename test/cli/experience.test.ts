@@ -102,6 +102,8 @@ it('refuses what it does not know, and names what it does', async () => {
   expect((await run('pnl', '--json', '--csv')).err).toContain('give one')
   expect((await run('experience', 'forget', 'baker')).err).toContain('give one of: rfq-bidder')
   expect((await run('experience')).err).toContain('write `show` or `forget ROLE`')
+  expect((await run('experience', 'show', 'rfq-bidder')).err).toContain('There is no place for "rfq-bidder"')
+  expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
 })
 
 it('shows what a role learned, and lets it forget that while the accounts stay', async () => {

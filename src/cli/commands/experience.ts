@@ -19,6 +19,10 @@ bids next is corrected by it, within the policy's bounds. Forget lets one role b
     if (what !== 'show' && what !== 'forget') {
       throw usageError('Say what to do.', 'write `show` or `forget ROLE`')
     }
+    if (what === 'show' && role !== undefined)
+      throw usageError(`There is no place for "${role}".`, 'write `show`')
+    if (what === 'forget' && role === undefined)
+      throw usageError('Say which role forgets.', 'write `forget ROLE`')
     const { directory } = await placeOf(given, io)
     const accounts = readAccounts(directory)
     try {
@@ -56,7 +60,7 @@ async function forgetRole(
   const last = pages.findLast(({ role }) => role === given)
   if (last === undefined) {
     const roles = [...new Set(pages.map(({ role }) => role))].join(', ')
-    throw usageError(`There are no accounts of ${given ?? 'no role'}.`, `give one of: ${roles}`)
+    throw usageError(`There are no accounts of ${given}.`, `give one of: ${roles}`)
   }
   await forget(directory, last.role, last.to.atMs)
   io.out(`Forgotten: the ${last.role} begins anew within a minute. Its accounts stay.\n`)

@@ -110,7 +110,10 @@ type Entered = {
 
 async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Promise<Table> {
   const own = period.filter(({ page }) => page.owner === undefined)
-  if (isGroup(by)) return resultTable(by, resultsOf(own, by, await workflowsOf(own, place)))
+  if (isGroup(by)) {
+    const funds = period.filter(({ page }) => page.owner === 'fund')
+    return resultTable(by, resultsOf(own, by, await workflowsOf(own, place), funds))
+  }
   switch (by) {
     case 'balance':
       return balanceTable(balancesOf(period))
