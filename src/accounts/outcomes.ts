@@ -92,15 +92,24 @@ function threadOf(told: Told, threads: Map<string, Thread>): Thread {
   return thread
 }
 
-/** The opportunity that something came of by another's transaction: just what it was to bring, from whom it paid. */
-const bringing = ({ line }: Entry, threads: readonly Thread[]): Thread | undefined =>
-  threads.find(
-    ({ said, entries }) =>
-      said?.brings?.token === line.token &&
-      said?.brings?.assets === line.assets &&
-      entries.some((entry) => entry.line.counterparty === line.counterparty) &&
-      !entries.some((entry) => entry.line.token === line.token && entry.line.assets > 0n),
-  )
+/** Of what an opportunity was to bring so much may be missing, as of a token that takes a fee: what is less was something else. */
+const MISSING_BPS_MAX = 1_000n
+
+/** The opportunity that something came of by another's transaction: what it was to bring, or a little less, from whom it paid. */
+function bringing({ line }: Entry, threads: readonly Thread[]): Thread | undefined {
+  const missing = ({ said }: Thread) => (said?.brings?.assets ?? 0n) - line.assets
+  const [nearest] = threads
+    .filter(
+      (thread) =>
+        thread.said?.brings?.token === line.token &&
+        missing(thread) >= 0n &&
+        missing(thread) * 10_000n <= thread.said.brings.assets * MISSING_BPS_MAX &&
+        thread.entries.some((entry) => entry.line.counterparty === line.counterparty) &&
+        !thread.entries.some((entry) => entry.line.token === line.token && entry.line.assets > 0n),
+    )
+    .toSorted((one, other) => Number(missing(one) - missing(other)))
+  return nearest
+}
 
 const isMoved = ({ line }: Entry) => line.kind !== 'gas'
 

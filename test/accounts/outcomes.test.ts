@@ -39,12 +39,12 @@ const pagesOf = (
   })
 
 /** A bid of $900 for 0.01 BTC, which was said to be worth $950 at a mark of $1,000. */
-const bid = (id: string, lot = 'lot 1'): Told => ({
+const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
   ...unsaid(id, lot),
   said: {
     of: ['bid', 'asset:sBTC'],
     ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
-    brings: { token: BTC ?? DESK ?? SIGNER, assets: 1_000_000n },
+    brings: { token: BTC ?? DESK ?? SIGNER, assets },
   },
 })
 const unsaid = (id: string, opportunity: string): Told => ({
@@ -85,8 +85,19 @@ it('takes what came for an opportunity that was to bring just that, from whom it
   expect(of(brings)).toHaveLength(1)
   expect(of(brings, brings)).toHaveLength(2)
   expect(of(brings, brings, brings)).toHaveLength(2)
-  expect(of({ ...brings, assets: 999_999n })).toEqual([])
+  expect(of({ ...brings, assets: 1_000_001n })).toEqual([])
+  expect(of({ ...brings, assets: 899_999n })).toEqual([])
   expect(of({ ...brings, counterparty: SIGNER })).toEqual([])
+})
+
+it('counts what a token kept of itself on its way as missing, and takes the nearest of several', () => {
+  const other = line({ assets: -800_000_000n, workflowId: 'b' })
+  const came = { ...brings, assets: 990_000n }
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, other, came]], [70, 100_000, []])
+  // Worth $990: $190 more than was paid for the second.
+  expect(decided(pages, known(bid('a'), bid('b', 'lot 2', 999_999n)))).toMatchObject([
+    { came: { error: 0.04, gain: 0.19 } },
+  ])
 })
 
 it('adds up all bids of one lot, and leaves out what is not learned from', () => {
