@@ -9,13 +9,26 @@ const TIMER_MS_MAX = 2 ** 31 - 1
  * @throws RolekeeperError `usage`.
  */
 export function durationMs(option: string, text: string): number {
-  const [, digits, unit = ''] = /^(\d{1,10})(ms|s|m|h)$/.exec(text) ?? []
-  const ms = Number(digits) * ({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[unit] ?? Number.NaN)
+  const ms = msOf(text)
   if (ms <= TIMER_MS_MAX) return ms
   throw usageError(
     `--${option} is "${text}".`,
     'give a number and a unit: 500ms, 60s, 10m or 2h; at most 596h',
   )
+}
+
+/** Read how far to look back, milliseconds. @throws RolekeeperError `usage`. */
+export function lookBackMs(option: string, text: string): number {
+  const ms = msOf(text)
+  if (!Number.isNaN(ms)) return ms
+  throw usageError(`--${option} is "${text}".`, 'give a number and a unit: 60s, 10m, 24h or 30d')
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+function msOf(text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,10})([a-z]{1,2})$/.exec(text) ?? []
+  return Number(digits) * (UNITS_MS[unit] ?? Number.NaN)
 }
 
 /** Where the state lives when nothing else is said. */

@@ -53,53 +53,49 @@ export function balanceTable(rows: readonly AccountRow[]): Table {
   ]
   return {
     columns,
-    rows: rows.map(({ role, owner, signer, symbol, decimals, block, ...amounts }) => {
+    rows: rows.map(({ role, owner, signer, token, symbol, decimals, block, ...amounts }) => {
       const { opening, received, paid, gas, unexplained, closing } = amounts
       const shown = [opening, received, paid, gas, unexplained, closing].map((each) =>
         decimal(each, decimals),
       )
-      const cells = [nameOf({ role, owner }), symbol, ...shown, String(block), signer]
+      const whole = { opening, received, paid, gas, unexplained, closing }
+      const texts = Object.entries(whole).map(([name, assets]) => [name, String(assets)] as const)
       return {
-        cells,
-        data: { signer, ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) },
+        cells: [nameOf({ role, owner }), symbol, ...shown, String(block), signer],
+        data: {
+          ...{ role, owner: owner ?? 'signer', account: signer, token, symbol, decimals: String(decimals) },
+          ...{ ...Object.fromEntries(texts), block: String(block) },
+        },
       }
     }),
   }
 }
 
 /** Write all that moved. Pure. */
-export function lineTable(period: Period): Table {
-  const columns = [
-    'time',
-    'block',
-    'role',
-    'kind',
-    'amount',
-    'token',
-    'usd',
-    'counterparty',
-    'transaction',
-    'workflow',
-  ]
-  return {
-    columns,
-    rows: entriesOf(period).map(({ page, line, usdMicros, workflowId }) => {
-      const decimals = page.tokens.find(({ token }) => token === line.token)?.decimals ?? 0
-      const cells = [
-        ...[new Date(page.to.atMs).toISOString(), String(line.blockNumber), nameOf(page), line.kind],
-        ...[decimal(line.assets, decimals), symbolOf(page, line), decimal(usdMicros, 6)],
-        ...[line.counterparty ?? '', line.hash ?? '', workflowId ?? ''],
-      ]
-      return {
-        cells,
-        data: {
-          signer: page.signer,
-          ...Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])),
-        },
-      }
-    }),
-  }
-}
+export const lineTable = (period: Period): Table => ({
+  columns: [
+    ...['time', 'block', 'role', 'kind', 'amount', 'token', 'usd'],
+    ...['counterparty', 'transaction', 'workflow'],
+  ],
+  rows: entriesOf(period).map(({ page, line, usdMicros, workflowId }) => {
+    const decimals = page.tokens.find(({ token }) => token === line.token)?.decimals ?? 0
+    const [time, block] = [new Date(page.to.atMs).toISOString(), String(line.blockNumber)]
+    const { kind, assets, token, counterparty, hash } = line
+    const { role, owner = 'signer', signer } = page
+    const symbol = symbolOf(page, line)
+    return {
+      cells: [
+        ...[time, block, nameOf(page), kind, decimal(assets, decimals), symbol, decimal(usdMicros, 6)],
+        ...[counterparty ?? '', hash ?? '', workflowId ?? ''],
+      ],
+      data: {
+        ...{ time, block, role, owner, account: signer, kind, assets: String(assets), token, symbol },
+        ...{ decimals: String(decimals), usd: String(usdMicros), counterparty },
+        ...{ transaction: hash, workflow: workflowId },
+      },
+    }
+  }),
+})
 
 /** Write what vaults and funds came to. Pure. */
 export function accountTable(accounts: readonly WorkedFor[]): Table {
@@ -150,16 +146,18 @@ const dataOf = (name: string, at: At | null): readonly (readonly [string, string
 ]
 
 /** Write what was reported, beside what the next report says. Pure. */
-export function reportTable(reports: readonly Reported[]): Table {
-  const columns = ['subject', 'valued at', 'value', 'next value', 'bps', 'workflow', 'transaction']
-  return {
-    columns,
-    rows: reports.map(({ id, subject, valuedAtS, value, nextValue, nextBps, hashes }) => {
-      const cells = [
-        ...[subject, new Date(Number(valuedAtS) * 1_000).toISOString(), String(value)],
-        ...[String(nextValue ?? ''), String(nextBps ?? ''), id, hashes.at(-1) ?? ''],
-      ]
-      return { cells, data: Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])) }
-    }),
-  }
-}
+export const reportTable = (reports: readonly Reported[]): Table => ({
+  columns: ['subject', 'valued at', 'value', 'next value', 'bps', 'workflow', 'transaction'],
+  rows: reports.map(({ id, subject, valuedAtS, value, nextValue, nextBps, hashes }) => {
+    const valuedAt = new Date(Number(valuedAtS) * 1_000).toISOString()
+    const [next, bps] = [nextValue, nextBps].map((each) => (each === null ? null : String(each)))
+    const transaction = hashes.at(-1) ?? null
+    return {
+      cells: [subject, valuedAt, String(value), next ?? '', bps ?? '', id, transaction ?? ''],
+      data: {
+        ...{ subject, valuedAt, value: String(value), nextValue: next ?? null, bps: bps ?? null },
+        ...{ workflow: id, transaction },
+      },
+    }
+  }),
+})

@@ -149,13 +149,14 @@ describe('a duration', () => {
     ['500ms', 500],
     ['60s', 60_000],
     ['10m', 600_000],
+    ['1d', 86_400_000],
     ['596h', 2_145_600_000],
     ['2147483647ms', 2_147_483_647],
   ])('takes %s', (text, ms) => {
     expect(durationMs('for', text)).toBe(ms)
   })
 
-  it.each(['60', 's', '-1s', '1.5s', '1d', ' 1s', '597h', '2147483648ms', '', '1s1s'])(
+  it.each(['60', 's', '-1s', '1.5s', '25d', '1y', ' 1s', '597h', '2147483648ms', '', '1s1s'])(
     'refuses "%s"',
     (text) => {
       expect(() => durationMs('for', text)).toThrow(`--for is "${text}".`)

@@ -20,7 +20,7 @@ import { ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { durationMs } from '../options.ts'
+import { lookBackMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
 import {
   accountTable,
@@ -57,9 +57,11 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
     ...PLACE,
     by: { help: 'what to sum up by (default: role)', value: 'WHAT' },
     role: { help: 'this role alone', value: 'ROLE' },
-    since: { help: 'how far back, for example 24h (default: all there is)', value: 'TIME' },
+    since: { help: 'how far back, for example 24h or 30d (default: all there is)', value: 'TIME' },
     check: { help: 'compare --by balance with the chain at the same blocks; exits with 1 where they differ' },
-    json: { help: 'print JSON, one object a line; money in millionths of a US dollar' },
+    json: {
+      help: 'print JSON, one object a line; money in millionths of a US dollar, amounts in base units',
+    },
     csv: { help: 'print comma-separated values, with a header' },
   },
   argumentsMax: 0,
@@ -74,7 +76,7 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
     if (how.json === true && how.csv === true)
       throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)
-    const sinceMs = since === undefined ? 0 : Date.now() - durationMs('since', since)
+    const sinceMs = since === undefined ? 0 : Date.now() - lookBackMs('since', since)
     const all = await readPages(place.directory)
     const pages = all.filter((page) => role === undefined || page.role === role)
     const period = periodOf(pages, sinceMs)
@@ -181,7 +183,10 @@ async function compare(rows: readonly AccountRow[], config: RunConfig, how: How,
         rows: table.rows.map(({ cells, data }, at) => {
           const { onChain = null, decimals } = checked[at] ?? { decimals: 0 }
           const text = onChain === null ? 'not read' : decimal(onChain, decimals)
-          return { cells: [...cells, text], data: { ...data, onChain: onChain === null ? null : text } }
+          return {
+            cells: [...cells, text],
+            data: { ...data, onChain: onChain === null ? null : String(onChain) },
+          }
         }),
       },
       how,

@@ -87,7 +87,13 @@ it('prints what is the signers’, and apart from it what is a vault’s or a fu
   ])
   expect(await json()).toHaveLength(1)
   expect(await json('--by', 'balance', '--role', 'asset-manager')).toMatchObject([
-    { role: 'asset-manager: fund', account: FUND, opening: '0', received: '7', closing: '7' },
+    {
+      ...{ role: 'asset-manager', owner: 'fund', account: FUND, opening: '0', received: '7000000' },
+      ...{ closing: '7000000', decimals: '6' },
+    },
+  ])
+  expect(await json('--by', 'line', '--role', 'asset-manager')).toMatchObject([
+    { owner: 'fund', account: FUND, kind: 'flow', assets: '7000000', decimals: '6', usd: '7000000' },
   ])
 })
 
@@ -107,6 +113,11 @@ it('says of each opportunity what was said, what came, and by the prices of whic
       '',
     ].join('\n'),
   )
+})
+
+it('looks back as far as days and as long as years', async () => {
+  expect(await run('--since', '36500d')).toContain('liquidator')
+  await expect(run('--since', '30 days')).rejects.toMatchObject({ code: 'usage' })
 })
 
 it('compares nothing but balances with the chain', async () => {
