@@ -34,7 +34,7 @@ export const ETH = { market: 'ethMarket', oracle: 'ethOracle', collateral: 'sETH
 type Side = typeof BTC | typeof ETH
 /** How a test writes. Estimating is not enough: a later second can make a write dearer. */
 export const SENT = { gas: 1_000_000n, throwOnReceiptRevert: true } as const
-type Vault = 'primeVault' | 'growthVault'
+type Vault = 'primeVault' | 'growthVault' | 'rivalVault'
 
 /** Deploy the sandbox on a chain of its own, where nobody needs a signature and each transaction is mined at once. */
 export async function createScene() {

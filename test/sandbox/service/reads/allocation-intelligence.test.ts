@@ -58,7 +58,7 @@ it('proposes to the allocator of a vault, in the resource’s own shape, and to 
 
 it('knows the most that each vault’s contract would take, to the unit', async () => {
   const snapshot = canonical.snapshot()
-  expect(snapshot.vaultReads).toHaveLength(2)
+  expect(snapshot.vaultReads).toHaveLength(3)
   for (const [index, name] of (['primeVault', 'growthVault'] as const).entries()) {
     const read = snapshot.vaultReads[index]
     const move = read === undefined ? null : bestMove(read, snapshot)
@@ -74,8 +74,8 @@ it('knows the most that each vault’s contract would take, to the unit', async 
 it('turns to the market that pays more', async () => {
   const borrower = await scene.actor()
   await scene.price(ETH, '3000')
-  await scene.deposit(ETH, borrower, '400')
-  await scene.borrow(ETH, 'primeVault', borrower, usd('500000'))
+  await scene.deposit(ETH, borrower, '40000')
+  await scene.borrow(ETH, 'rivalVault', borrower, usd('50000000'))
   await scene.caughtUp(canonical)
   expect(rowOf('primeVault')).toMatchObject({ targetMarketAddress: lower('ethMarket') })
   expect(announced.map(({ data }) => [data.vaultAddress, data.marketAddress, data.status])).toEqual([
