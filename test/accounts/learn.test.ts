@@ -1,17 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Address } from 'viem'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { learn } from '../../src/accounts/learn.ts'
-import { type Accounts, type Line, openAccounts } from '../../src/journal/accounts.ts'
+import { type Accounts, openAccounts } from '../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
-
-const LOT: Address = `0x${'b7'.repeat(20)}`
-const DESK: Address = `0x${'de'.repeat(20)}`
-const HOUR_MS = 3_600_000
-const OF = { chainId: 1, signer: SIGNER, role: 'rfq-bidder' } as const
+import { HOUR_MS, hourPage, LOT, OF } from '../support/hourly-pages.ts'
+import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let directory: string
 let journal: ReturnType<typeof openSqliteJournal>
@@ -29,29 +24,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true })
 })
 
-const point = (hour: number) => ({
-  ...{ number: BigInt(hour), atMs: hour * HOUR_MS },
-  hash: `0x${String(hour).padStart(64, '0')}` as const,
-})
-
 /** Close the next hour; a bitcoin is at $100,000. */
-async function close(...lines: readonly Pick<Line, 'token' | 'assets' | 'workflowId'>[]) {
-  await accounts.add({
-    ...{ ...OF, count: 0, positions: [], closing: [] },
-    ...{ from: atHour === 0 ? null : point(atHour - 1), to: point(atHour) },
-    tokens: [
-      { token: TOKEN, symbol: 'sUSD', decimals: 6 },
-      { token: LOT, symbol: 'sBTC', decimals: 8 },
-    ],
-    prices: [
-      { token: TOKEN, usdMicros: 1_000_000n },
-      { token: LOT, usdMicros: 100_000_000_000n },
-    ],
-    lines: lines.map((line) => ({
-      ...{ kind: 'moved' as const, blockNumber: BigInt(atHour), hash: point(atHour).hash },
-      ...{ counterparty: DESK, ...line },
-    })),
-  })
+async function close(...lines: Parameters<typeof hourPage>[1]) {
+  await accounts.add(hourPage(atHour, lines))
   atHour += 1
 }
 

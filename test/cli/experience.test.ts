@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { learn } from '../../src/accounts/learn.ts'
-import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { runCommand } from '../support/commands.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const LOT: Address = `0x${'b7'.repeat(20)}`
@@ -62,19 +62,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-async function run(...args: readonly string[]) {
-  let [out, err] = ['', '']
-  const code = await rolekeeper([...args, '--directory', directory], {
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    ...{ outIsTty: false, errIsTty: false, env: {} },
-  })
-  return { code, out, err }
-}
+const run = (...args: readonly string[]) => runCommand([...args, '--directory', directory])
 
 it('says what came of what was said, and what is paid for it', async () => {
   const { out } = await run('pnl')

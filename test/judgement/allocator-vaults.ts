@@ -15,6 +15,7 @@ import { missingOnAverage, missingOnWay, playKeeper, playTogether } from './allo
 import type { Draw } from './allocator-vaults-world.ts'
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName, Score } from './judgement.ts'
+import { remember } from './remember.ts'
 
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type AllocatorDecide = typeof decide
@@ -46,6 +47,9 @@ const WAYS = {
   earnedBesideEqualUtilisationUsd: [useEqually, 'equal utilisation daily'],
 } as const satisfies Readonly<Record<string, readonly [Way, string]>>
 
+const figuresOf = <Figure extends string>(beside: Readonly<Record<Figure, unknown>>) =>
+  Object.keys(beside) as Figure[]
+
 const besideBounds = (beside: typeof WAYS | typeof TOGETHER) =>
   Object.fromEntries(
     Object.entries(beside).map(([figure, [, words]]) => [
@@ -54,24 +58,19 @@ const besideBounds = (beside: typeof WAYS | typeof TOGETHER) =>
     ]),
   )
 
-const known = new Map<string, unknown>()
-/** What others come to is the same beside every mutant of ours. */
-function once<T>(name: string, seed: number, draw: Draw, of: () => T): T {
-  const key = JSON.stringify([name, seed, draw])
-  const found = known.has(key) ? known.get(key) : of()
-  known.set(key, found)
-  return found as T
-}
+const playedOn = remember((seed: number, draw: Draw, figure: keyof typeof WAYS) =>
+  playWay(seed, draw, WAYS[figure][0]),
+)
+const playedFree = remember((seed: number, draw: Draw) => playWay(seed, draw, fillFree))
 
 /** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
 function weatherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
   const run = playKeeper(seed, draw, decideOne)
-  const of = (way: Way, name: string) => once(name, seed, draw, () => playWay(seed, draw, way))
-  const filled = of(fillDaily, 'earnedBesideWaterFillingUsd')
-  const free = of(fillFree, 'free').earned
-  const beside = Object.entries(WAYS).map(([figure, [way]]) => [
+  const filled = playedOn(seed, draw, 'earnedBesideWaterFillingUsd')
+  const free = playedFree(seed, draw).earned
+  const beside = figuresOf(WAYS).map((figure) => [
     figure,
-    { ours: run.earned, baseline: of(way, figure).earned },
+    { ours: run.earned, baseline: playedOn(seed, draw, figure).earned },
   ])
   return {
     ...Object.fromEntries(beside),
@@ -89,19 +88,20 @@ const TOGETHER = {
   ofOptimumBesideEqualUtilisationPercent: [useEqually, 'equal utilisation daily'],
 } as const satisfies Readonly<Record<string, readonly [Way, string]>>
 
+const missingOn = remember((seed: number, draw: Draw, figure: keyof typeof TOGETHER) =>
+  missingOnWay(seed, draw, TOGETHER[figure][0]),
+)
+const missingOfAverage = remember(missingOnAverage)
+
 function togetherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
   const { rounds, missing, said, realised } = playTogether(seed, draw, decideOne)
-  const beside = Object.entries(TOGETHER).map(([figure, [way]]) => [
+  const beside = figuresOf(TOGETHER).map((figure) => [
     figure,
-    {
-      ours: 100 * (1 - missing),
-      baseline: once(figure, seed, draw, () => 100 * (1 - missingOnWay(seed, draw, way))),
-    },
+    { ours: 100 * (1 - missing), baseline: 100 * (1 - missingOn(seed, draw, figure)) },
   ])
-  const average = once('average', seed, draw, () => missingOnAverage(seed, draw))
   return {
     roundsToSettle: { ours: rounds, baseline: null },
-    missingOfJointOptimumPercent: { ours: 100 * missing, baseline: 100 * average },
+    missingOfJointOptimumPercent: { ours: 100 * missing, baseline: 100 * missingOfAverage(seed, draw) },
     ...Object.fromEntries(beside),
     saidUsd: { ours: said, baseline: realised },
   }

@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Io } from '../../src/cli/command.ts'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { SIGNER } from './workflows.ts'
 
@@ -8,12 +9,13 @@ import { SIGNER } from './workflows.ts'
 type Ended = { readonly code: number; readonly out: string; readonly err: string }
 
 /** Run a command line as a person would, in this process. */
-export async function runCommand(
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
+export const runCommand = (args: readonly string[], env: Io['env'] = {}): Promise<Ended> =>
+  capture((io) => rolekeeper(args, io), env)
+
+/** Run a command in this process, and keep what it writes; what it throws is thrown. */
+export async function capture(run: (io: Io) => Promise<number>, env: Io['env'] = {}): Promise<Ended> {
   let [out, err] = ['', '']
-  const code = await rolekeeper(args, {
+  const code = await run({
     out: (text) => {
       out += text
     },

@@ -3,28 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { openApiDocument } from '../../../src/service/contract/openapi.ts'
 import { json, startScripted } from '../../service/scripted-service.ts'
+import { runCommand } from '../../support/commands.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'api-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-async function diff(...args: readonly string[]) {
-  let out = ''
-  let err = ''
-  const io = { outIsTty: false, errIsTty: false, env: {} }
-  const code = await rolekeeper(['api', 'diff', ...args], {
-    ...io,
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-  })
-  return { code, out, err }
-}
+const diff = (...args: readonly string[]) => runCommand(['api', 'diff', ...args])
 
 const file = (name: string, text: string) => {
   writeFileSync(join(folder, name), text)

@@ -8,20 +8,11 @@ import { approvalHash } from '../../../src/guard/approval.ts'
 import { countAnswers } from '../../../src/guard/approvers.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { readAnswers } from '../../../src/ops/orders.ts'
+import { capture } from '../../support/commands.ts'
 import { proposalOf, SIGNER, workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'cli-approve-'))
-const run = async (...args: string[]) => {
-  let out = ''
-  const io = {
-    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
-    out: (text: string) => {
-      out += text
-    },
-  }
-  const code = await approve(['--directory', directory, ...args], io)
-  return { code, out }
-}
+const run = (...args: string[]) => capture((io) => approve(['--directory', directory, ...args], io))
 
 const open = workflowOf('discovered', {
   id: 'a1'.repeat(16),

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { evidence } from '../../../agents/nav-reporter/evidence.ts'
-import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { evidenceFolder, openKept } from '../../../src/keeper/evidence.ts'
 import {
@@ -19,24 +18,13 @@ import {
   word,
 } from '../../agents/nav-reporter/fixtures.ts'
 import { look } from '../../agents/nav-reporter/world.ts'
+import { runCommand } from '../../support/commands.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-nav-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-async function nav(...args: readonly string[]) {
-  const said = { out: '', err: '' }
-  const code = await rolekeeper(['nav', ...args], {
-    ...{ outIsTty: false, errIsTty: false, env: {} },
-    out: (text) => {
-      said.out += text
-    },
-    err: (text) => {
-      said.err += text
-    },
-  })
-  return { code, ...said }
-}
+const nav = (...args: readonly string[]) => runCommand(['nav', ...args])
 
 /** A report of which the journal has the workflow, and the folder its evidence. */
 async function reported(): Promise<string> {

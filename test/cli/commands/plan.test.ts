@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rolekeeper } from '../../../src/cli/dispatch.ts'
+import { runCommand } from '../../support/commands.ts'
 import { sandboxDirectory, startTestSandbox, type TestSandbox } from '../../support/sandbox.ts'
 
 let sandbox: TestSandbox
@@ -12,20 +12,7 @@ afterAll(async () => {
   rmSync(sandbox.directory, { recursive: true, force: true })
 })
 
-async function plan(...args: readonly string[]) {
-  const said = { out: '', err: '' }
-  const io = { outIsTty: false, errIsTty: false, env: {} }
-  const code = await rolekeeper(['plan', ...args], {
-    ...io,
-    out: (text) => {
-      said.out += text
-    },
-    err: (text) => {
-      said.err += text
-    },
-  })
-  return { code, ...said }
-}
+const plan = (...args: readonly string[]) => runCommand(['plan', ...args])
 
 describe('a plan', () => {
   it('says in order what differs from what is declared, and what would be done', async () => {

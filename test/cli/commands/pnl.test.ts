@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pnl } from '../../../src/cli/commands/pnl.ts'
 import { type Line, openAccounts, type Page } from '../../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { capture } from '../../support/commands.ts'
 import { MARKET, proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
 const COIN = `0x${'c0'.repeat(20)}` as const
@@ -59,17 +60,8 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const run = async (...args: string[]) => {
-  let out = ''
-  const io = {
-    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
-    out: (text: string) => {
-      out += text
-    },
-  }
-  await pnl(['--directory', directory, ...args], io)
-  return out
-}
+const run = async (...args: string[]) =>
+  (await capture((io) => pnl(['--directory', directory, ...args], io))).out
 const json = async (...args: string[]) =>
   (await run(...args, '--json'))
     .trimEnd()

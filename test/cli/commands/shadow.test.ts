@@ -5,20 +5,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { shadow } from '../../../src/cli/commands/shadow.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { type Mark, move, type ShadowVerdict } from '../../../src/workflow/workflow.ts'
+import { capture } from '../../support/commands.ts'
 import { proposalOf, workflowOf } from '../../support/workflows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'cli-shadow-'))
-const run = async (...args: string[]) => {
-  let out = ''
-  const io = {
-    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
-    out: (text: string) => {
-      out += text
-    },
-  }
-  await shadow(['--directory', directory, ...args], io)
-  return out
-}
+const run = async (...args: string[]) =>
+  (await capture((io) => shadow(['--directory', directory, ...args], io))).out
 
 const ask = { check: 'approval_always', message: 'asks' }
 type Lot = 'won' | 'lost' | 'undecided'
