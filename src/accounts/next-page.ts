@@ -6,7 +6,7 @@ import type { Accounts, Balance, Line, Page, Point } from '../journal/accounts.t
 import type { Journal } from '../journal/journal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
 import { readLent } from './lent.ts'
-import type { Period } from './pnl.ts'
+import type { Period } from './period.ts'
 
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> & Pick<Page, 'role' | 'signer' | 'owner'>

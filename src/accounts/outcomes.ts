@@ -2,7 +2,8 @@ import type { Recovered } from '../../agents/agent.ts'
 import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
 import { inputText, type Proposal } from '../workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
-import { type Entry, entriesOf, MARKED_AFTER_MS, moneyAt } from './pnl.ts'
+import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'
+import { moneyAt } from './period.ts'
 
 /** What of a workflow tells what was said, and of which opportunity. */
 export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Page } from '../journal/accounts.ts'
-import type { Entry } from './pnl.ts'
+import type { Entry } from './entries.ts'
 import { isCollateral, netOf, type Thread } from './threads.ts'
 
 /** What the last that was bought was sold for with all before it, millionths of a US dollar, on which page, and what moved. */

@@ -6,8 +6,8 @@ import { WAD } from '../guard/sanity/units.ts'
 import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Came, isUnmarked, type LentMore, type Workflow } from '../workflow/workflow.ts'
+import { MARKED_AFTER_MS } from './entries.ts'
 import { readLent, readRates } from './lent.ts'
-import { MARKED_AFTER_MS } from './pnl.ts'
 
 /** How what comes is read, and by which prices it is marked: those of the pages. */
 export type MarkedBy = Omit<WorthOptions, 'owners'> & {

@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { Balance, Page } from '../journal/accounts.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { Entry } from './entries.ts'
 import { toldOf } from './outcomes.ts'
-import type { Entry } from './pnl.ts'
 
 /** All that moved of one opportunity. */
 export type Thread = { readonly workflows: Workflow[]; readonly entries: Entry[] }

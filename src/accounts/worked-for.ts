@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Page } from '../journal/accounts.ts'
-import { entriesOf, markedOf, type Period, positionsOf } from './pnl.ts'
+import { entriesOf } from './entries.ts'
+import { markedOf, type Period, positionsOf } from './period.ts'
 
 /** What a period brought a vault or a fund, millionths of a US dollar: none of it is the signer's. */
 export type WorkedFor = {

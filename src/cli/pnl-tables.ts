@@ -1,13 +1,9 @@
+import type { AccountRow } from '../accounts/balances.ts'
+import { entriesOf } from '../accounts/entries.ts'
 import type { Reported } from '../accounts/nav-reports.ts'
 import type { At, Opportunity } from '../accounts/opportunities.ts'
-import {
-  type AccountRow,
-  entriesOf,
-  type Group,
-  type Period,
-  type Result,
-  symbolOf,
-} from '../accounts/pnl.ts'
+import { type Period, symbolOf } from '../accounts/period.ts'
+import type { Group, Result } from '../accounts/results.ts'
 import type { WorkedFor } from '../accounts/worked-for.ts'
 import { decimal } from '../units.ts'
 import { usd } from './format.ts'

@@ -1,4 +1,4 @@
-import type { AccountRow } from '../accounts/pnl.ts'
+import type { AccountRow } from '../accounts/balances.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'

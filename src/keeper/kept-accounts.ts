@@ -1,5 +1,5 @@
 import { type AccountsDeps, addNextPage } from '../accounts/next-page.ts'
-import { resultsOf } from '../accounts/pnl.ts'
+import { resultsOf } from '../accounts/results.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'

@@ -1,4 +1,5 @@
-import { periodOf, resultsOf } from '../accounts/pnl.ts'
+import { periodOf } from '../accounts/period.ts'
+import { resultsOf } from '../accounts/results.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { SummaryEvent } from '../ops/events.ts'

@@ -1,15 +1,9 @@
+import { type AccountRow, balancesOf } from '../../accounts/balances.ts'
+import { entriesOf } from '../../accounts/entries.ts'
 import { reportsOf } from '../../accounts/nav-reports.ts'
 import { opportunitiesOf } from '../../accounts/opportunities.ts'
-import {
-  type AccountRow,
-  balancesOf,
-  entriesOf,
-  GROUPS,
-  type Group,
-  type Period,
-  periodOf,
-  resultsOf,
-} from '../../accounts/pnl.ts'
+import { type Period, periodOf } from '../../accounts/period.ts'
+import { GROUPS, type Group, resultsOf } from '../../accounts/results.ts'
 import { assertWhole } from '../../accounts/whole.ts'
 import { workedForOf } from '../../accounts/worked-for.ts'
 import type { RunConfig } from '../../config/config.ts'

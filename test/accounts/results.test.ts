@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { balancesOf, type Group, periodOf, resultsOf } from '../../src/accounts/pnl.ts'
+import { balancesOf } from '../../src/accounts/balances.ts'
+import { periodOf } from '../../src/accounts/period.ts'
+import { type Group, resultsOf } from '../../src/accounts/results.ts'
 import type { Balance, Line, Page } from '../../src/journal/accounts.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 

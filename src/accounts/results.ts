@@ -1,0 +1,140 @@
+import type { Page } from '../journal/accounts.ts'
+import { inputText } from '../workflow/proposal.ts'
+import type { Workflow } from '../workflow/workflow.ts'
+import { type Entry, entriesOf, namedBy } from './entries.ts'
+import { markedOf, type Period, positionsOf, symbolOf } from './period.ts'
+
+/** What is summed up: the money of a group of entries, millionths of a US dollar. */
+export type Result = {
+  readonly key: string
+  /** What was expected of the workflows that succeeded, of each opportunity once; what was given back whole is not. */
+  readonly said: bigint
+  /** Received less paid, each at the price when it moved. */
+  readonly moved: bigint
+  readonly gas: bigint
+  /** By what escrow, claims and shares of vaults changed; null in a group that is no part of the time. */
+  readonly positions: bigint | null
+  /** By what prices changed what was held already. */
+  readonly marked: bigint | null
+  readonly workflows: readonly string[]
+  readonly hashes: readonly string[]
+}
+
+/** What can be summed up by. */
+export const GROUPS = ['role', 'day', 'market', 'asset', 'counterparty', 'workflow'] as const
+export type Group = (typeof GROUPS)[number]
+
+/**
+ * Sum a period up by a group. Pure.
+ * @param funds of which roles bid the money: what came back to one is said by its pages alone.
+ */
+export function resultsOf(
+  period: Period,
+  by: Group,
+  workflows: ReadonlyMap<string, Workflow>,
+  funds: Period = [],
+): readonly Result[] {
+  const entries = entriesOf(period)
+  const ofHash = new Map(entries.map(({ line, workflowId }) => [line.hash, workflowId]))
+  const ofFunds = entriesOf(funds.map(({ page }) => ({ page: namedBy(page, ofHash) })))
+  const said = saidOf([...entries, ...ofFunds], workflows)
+  const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
+  // Said once: where its workflow moved something, or paid gas alone.
+  const home = new Map<string | null, string>()
+  for (const entry of entries.toSorted((one, other) => Number(isGas(one)) - Number(isGas(other)))) {
+    if (!home.has(entry.workflowId)) home.set(entry.workflowId, keyOf(entry, by, workflows))
+  }
+  const parts = by === 'role' || by === 'day' ? Map.groupBy(period, ({ page }) => partOf(page, by)) : null
+  const keys = [...new Set([...groups.keys(), ...(parts?.keys() ?? [])])].toSorted()
+  return keys.map((key) => {
+    const own = groups.get(key) ?? []
+    const ids = [...new Set(own.flatMap(({ workflowId }) => workflowId ?? []))]
+    const part = parts?.get(key) ?? []
+    return {
+      key,
+      said: ids.reduce((total, id) => total + (home.get(id) === key ? (said.get(id) ?? 0n) : 0n), 0n),
+      moved: sum(own.filter((entry) => !isGas(entry))),
+      gas: sum(own.filter(isGas)),
+      positions: parts === null ? null : part.reduce((all, each) => all + positionsOf(each), 0n),
+      marked: parts === null ? null : part.reduce((all, each) => all + markedOf(each), 0n),
+      workflows: ids,
+      hashes: [...new Set(own.flatMap(({ line }) => line.hash ?? []))],
+    }
+  })
+}
+
+const isGas = ({ line }: Entry) => line.kind === 'gas'
+
+const sum = (entries: readonly Entry[]) => entries.reduce((all, { usdMicros }) => all + usdMicros, 0n)
+
+const partOf = ({ role, to }: Page, by: 'role' | 'day') =>
+  by === 'role' ? role : new Date(to.atMs).toISOString().slice(0, 10)
+
+const NONE = '-'
+
+function keyOf(
+  { page, line, workflowId }: Entry,
+  by: Group,
+  workflows: ReadonlyMap<string, Workflow>,
+): string {
+  switch (by) {
+    case 'role':
+    case 'day':
+      return partOf(page, by)
+    case 'asset':
+      return symbolOf(page, line)
+    case 'counterparty':
+      return line.counterparty ?? NONE
+    case 'workflow':
+      return workflowId ?? NONE
+    case 'market':
+      return placeOf(workflows.get(workflowId ?? '')) ?? line.counterparty ?? NONE
+  }
+}
+
+/** The contract that a workflow is about. */
+const PLACES = [
+  'marketAddress',
+  'vaultAddress',
+  'rfqAddress',
+  'auctionAddress',
+  'oracleAddress',
+  'fundAddress',
+]
+
+function placeOf(workflow: Workflow | undefined): string | undefined {
+  const places = PLACES.map((name) => inputText(workflow?.proposal.input ?? {}, name))
+  return places.find((place) => place !== undefined)?.toLowerCase()
+}
+
+/** What was said, by workflow: of each opportunity the last that succeeded counts, where not all it gave came back. */
+function saidOf(
+  entries: readonly Entry[],
+  workflows: ReadonlyMap<string, Workflow>,
+): ReadonlyMap<string, bigint> {
+  const subjectOf = (workflow: Workflow) =>
+    `${workflow.signer}:${workflow.proposal.lot ?? workflow.proposal.subject}`
+  const moved = new Map<string, Map<unknown, bigint>>()
+  for (const { line, workflowId } of entries) {
+    const workflow = workflows.get(workflowId ?? '')
+    if (workflow === undefined || line.kind === 'gas') continue
+    const balance = moved.get(subjectOf(workflow)) ?? new Map<unknown, bigint>()
+    moved.set(subjectOf(workflow), balance.set(line.token, (balance.get(line.token) ?? 0n) + line.assets))
+  }
+  const isReturned = (subject: string) => {
+    const balance = [...(moved.get(subject)?.values() ?? [])]
+    return balance.length > 0 && balance.every((assets) => assets === 0n)
+  }
+  const last = new Map<string, Workflow>()
+  for (const workflow of workflows.values()) {
+    if (workflow.state !== 'succeeded' || workflow.proposal.gainUsdMicros === undefined) continue
+    const known = last.get(subjectOf(workflow))
+    if (known === undefined || known.createdAtMs < workflow.createdAtMs)
+      last.set(subjectOf(workflow), workflow)
+  }
+  return new Map(
+    [...last]
+      .filter(([subject]) => !isReturned(subject))
+      .map(([, { id, proposal }]) => [id, proposal.gainUsdMicros ?? 0n]),
+  )
+}
