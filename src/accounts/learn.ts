@@ -1,7 +1,8 @@
 import type { Recovered } from '../../agents/agent.ts'
 import type { Accounts, CasesOf, Page, Recorded, SaidOfLot, Undecided } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
-import { outcomesOf, recoveriesOf, type Told, toldOf } from './outcomes.ts'
+import { outcomesOf, recoveriesOf } from './outcomes.ts'
+import { type Told, toldOf } from './threads.ts'
 
 /** Pages that are read at once, where many are new. */
 const PAGES_AT_ONCE = 50
@@ -34,8 +35,8 @@ export async function learn(
     const isIdle = pages.length === 0 && recoveriesOf(recovered, undecided.lots).length === 0
     if (isIdle) return { cases: all, undecided }
     const workflows = await toldIn([...undecided.pages, ...pages], journal)
-    // Those of the pages before are in the list, or were recorded.
-    const added = idsIn(pages)
+    // Those of the pages before are in the list, or were recorded; or the journal did not have them then.
+    const added = new Set([...idsIn(pages), ...(undecided.unknown ?? [])])
     const lots = withLots(
       undecided.lots,
       [...workflows.values()].filter(({ id }) => added.has(id)),
@@ -46,6 +47,7 @@ export async function learn(
     const next = {
       toBlock: pages.at(-1)?.to.number ?? undecided.toBlock,
       pages: found.undecided.slice(-UNDECIDED_PAGES_MAX),
+      unknown: [...idsIn(found.undecided)].filter((id) => !workflows.has(id)),
       lots: lots.filter(({ lot }) => !recoveries.some((each) => each.lot === lot)).slice(-UNDECIDED_LOTS_MAX),
     }
     await accounts.decide(of, cases, next, undecided)

@@ -2,7 +2,7 @@ import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { readOwned, type WorthOptions } from '../guard/worth.ts'
-import type { Accounts, Balance, Line, Page, Point } from '../journal/accounts.ts'
+import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
 import { readLent } from './lent.ts'
@@ -68,7 +68,10 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       NATIVE_COIN,
     ],
     closing: owned.wallet,
-    positions: summed([...owned.positions, ...(lent ?? [])]),
+    positions: summed([
+      ...owned.positions,
+      ...(lent ?? []).map(({ market: at, token, assets }) => ({ at, token, assets })),
+    ]),
     prices: [...owned.prices].map(([token, usdMicros]) => ({ token, usdMicros })),
   }
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
@@ -91,9 +94,13 @@ const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, 
 const held = (balances: readonly Balance[], token: Address | null) =>
   balances.filter((each) => each.token === token)
 
-function summed(balances: readonly Balance[]): readonly Balance[] {
-  return [...Map.groupBy(balances, ({ token }) => token)]
-    .map(([token, each]) => ({ token, assets: each.reduce((sum, { assets }) => sum + assets, 0n) }))
+function summed(positions: readonly Position[]): readonly Position[] {
+  return [...Map.groupBy(positions, ({ at, token }) => `${at}:${token}`).values()]
+    .flatMap(([first, ...more]) =>
+      first === undefined
+        ? []
+        : { ...first, assets: more.reduce((sum, { assets }) => sum + assets, first.assets) },
+    )
     .filter(({ assets }) => assets !== 0n)
 }
 

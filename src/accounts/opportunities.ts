@@ -1,11 +1,11 @@
 import type { Address } from 'viem'
 import { WAD } from '../guard/sanity/units.ts'
-import type { Page } from '../journal/accounts.ts'
+import type { Line, Page } from '../journal/accounts.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'
+import { type Entry, entriesOf, MARKED_AFTER_MS, namedBy } from './entries.ts'
 import { moneyAt } from './period.ts'
 import { type Sale, salesOf } from './sales.ts'
-import { netOf, type Thread, threadsOf } from './threads.ts'
+import { isPaidAlone, netOf, neverCame, type Thread, threadsOf, toldOf } from './threads.ts'
 
 /** What something came to, millionths of a US dollar without gas, and the block that its prices are of; Unix milliseconds. */
 export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly atMs: number }
@@ -14,6 +14,10 @@ export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly 
 export type Opportunity = Pick<Page, 'signer' | 'role'> & {
   readonly owner: Page['owner']
   readonly workflows: readonly string[]
+  /** Those that the journal does not have: what was said of them is not known. */
+  readonly unknown: readonly string[]
+  /** Whether what was paid for is there, or what was paid came back; it never came where a week was not enough. */
+  readonly came: 'yes' | 'waiting' | 'never'
   /** When the last of it moved, Unix milliseconds. */
   readonly movedAtMs: number
   /** What was said last to be gained; null where nothing was. */
@@ -36,7 +40,7 @@ export function opportunitiesOf(
   pages: readonly Page[],
   workflows: ReadonlyMap<string, Workflow>,
 ): readonly Opportunity[] {
-  const ofHash = new Map<unknown, string>()
+  const ofHash = new Map<Line['hash'], string>()
   const gasOf = new Map<string, bigint>()
   for (const page of pages.filter(({ owner }) => owner === undefined)) {
     for (const line of page.lines) {
@@ -45,30 +49,32 @@ export function opportunitiesOf(
       gasOf.set(line.workflowId, (gasOf.get(line.workflowId) ?? 0n) + moneyAt(page, line))
     }
   }
+  const told = new Map([...workflows].map(([id, workflow]) => [id, toldOf(workflow)]))
   return [...Map.groupBy(pages, ({ signer }) => signer).values()].flatMap((own) => {
     const collateral = new Set(
       own.flatMap(({ tokens }) => tokens.flatMap((each) => (each.isCollateral === true ? each.token : []))),
     )
     const named = own.map((page) => ({
-      ...page,
+      ...namedBy(page, ofHash),
       // The pages of an earlier release do not say it.
       tokens: page.tokens.map((each) =>
         collateral.has(each.token) ? { ...each, isCollateral: true as const } : each,
       ),
-      lines: page.lines.map((line) => ({
-        ...line,
-        workflowId: line.workflowId ?? ofHash.get(line.hash) ?? null,
-      })),
     }))
     const entries = entriesOf(named.map((page) => ({ page }))).filter(({ line }) => line.kind === 'moved')
-    const threads = threadsOf(entries, workflows)
+    const threads = threadsOf(entries, told)
     const sales = salesOf(threads, entries, named[0])
-    return threads.flatMap((thread) => opportunityOf(thread, named, sales.get(thread), gasOf) ?? [])
+    const lost = neverCame(threads, named.at(-1))
+    return threads.flatMap((thread) => {
+      const came = lost.has(thread) ? 'never' : isPaidAlone(thread) ? 'waiting' : 'yes'
+      return opportunityOf(thread, came, named, sales.get(thread), gasOf) ?? []
+    })
   })
 }
 
 function opportunityOf(
-  { entries, workflows }: Thread,
+  { entries, told }: Thread,
+  came: Opportunity['came'],
   pages: readonly Page[],
   sale: Sale | undefined,
   gasOf: ReadonlyMap<string, bigint>,
@@ -78,20 +84,20 @@ function opportunityOf(
   const isVault = last.owner === 'vault'
   const net = netOf(entries)
   // What was paid for something that is not there yet, a claim or a lot, is no loss.
-  const isOpen = !isVault && net.length > 0 && net.every(({ assets }) => assets < 0n)
+  const isOpen = !isVault && came === 'waiting'
   const hour = pages.slice(pages.findIndex(({ to }) => to.hash === last.to.hash))
   const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + MARKED_AFTER_MS)
   const then = isOpen ? undefined : hour[later]
   const worthAt = (page: Page) => net.reduce((sum, balance) => sum + moneyAt(page, balance), 0n)
   const sum = (of: readonly Entry[]) => of.reduce((all, { usdMicros }) => all + usdMicros, 0n)
-  const said = workflows
-    .filter(({ proposal }) => proposal.gainUsdMicros !== undefined)
-    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)[0]
+  const said = told.findLast(({ gainUsdMicros }) => gainUsdMicros !== undefined)?.gainUsdMicros
   const { signer, role, owner } = last
   return {
-    ...{ signer, role, owner, workflows: workflows.map(({ id }) => id), movedAtMs: last.to.atMs },
-    said: said?.proposal.gainUsdMicros ?? null,
-    gas: workflows.reduce((sum, { id }) => sum + (gasOf.get(id) ?? 0n), 0n),
+    ...{ signer, role, owner, workflows: told.map(({ id }) => id), movedAtMs: last.to.atMs },
+    unknown: told.filter(({ isKnown }) => !isKnown).map(({ id }) => id),
+    came: isVault ? 'yes' : came,
+    said: said ?? null,
+    gas: told.reduce((sum, { id }) => sum + (gasOf.get(id) ?? 0n), 0n),
     atEnd: isVault || isOpen ? null : at(last, sum(entries)),
     hourLater:
       then === undefined

@@ -3,6 +3,7 @@ import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Entry, entriesOf, namedBy } from './entries.ts'
 import { markedOf, type Period, positionsOf, symbolOf } from './period.ts'
+import { isMoved, netOf, type Thread, threadsOf, toldOf } from './threads.ts'
 
 /** What is summed up: the money of a group of entries, millionths of a US dollar. */
 export type Result = {
@@ -17,6 +18,8 @@ export type Result = {
   /** By what prices changed what was held already. */
   readonly marked: bigint | null
   readonly workflows: readonly string[]
+  /** Those that the journal does not have: what was said of them is not known. */
+  readonly unknown: readonly string[]
   readonly hashes: readonly string[]
 }
 
@@ -34,14 +37,22 @@ export function resultsOf(
   workflows: ReadonlyMap<string, Workflow>,
   funds: Period = [],
 ): readonly Result[] {
-  const entries = entriesOf(period)
-  const ofHash = new Map(entries.map(({ line, workflowId }) => [line.hash, workflowId]))
+  const listed = entriesOf(period)
+  const ofHash = new Map(listed.map(({ line, workflowId }) => [line.hash, workflowId]))
   const ofFunds = entriesOf(funds.map(({ page }) => ({ page: namedBy(page, ofHash) })))
-  const said = saidOf([...entries, ...ofFunds], workflows)
+  const told = new Map([...workflows].map(([id, workflow]) => [id, toldOf(workflow)]))
+  const accounts = Map.groupBy([...listed, ...ofFunds], ({ page }) => page.signer).values()
+  const threads = [...accounts].flatMap((own) => threadsOf(own, told))
+  const said = saidOf(threads, workflows)
+  const joined = new Map(threads.flatMap((thread) => thread.entries.map((entry) => [entry, thread])))
+  const entries = listed.map((entry) => ({
+    ...entry,
+    workflowId: entry.workflowId ?? joined.get(entry)?.told.at(-1)?.id ?? null,
+  }))
   const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
   // Said once: where its workflow moved something, or paid gas alone.
   const home = new Map<string | null, string>()
-  for (const entry of entries.toSorted((one, other) => Number(isGas(one)) - Number(isGas(other)))) {
+  for (const entry of entries.toSorted((one, other) => Number(isMoved(other)) - Number(isMoved(one)))) {
     if (!home.has(entry.workflowId)) home.set(entry.workflowId, keyOf(entry, by, workflows))
   }
   const parts = by === 'role' || by === 'day' ? Map.groupBy(period, ({ page }) => partOf(page, by)) : null
@@ -53,17 +64,16 @@ export function resultsOf(
     return {
       key,
       said: ids.reduce((total, id) => total + (home.get(id) === key ? (said.get(id) ?? 0n) : 0n), 0n),
-      moved: sum(own.filter((entry) => !isGas(entry))),
-      gas: sum(own.filter(isGas)),
+      moved: sum(own.filter(isMoved)),
+      gas: sum(own.filter((entry) => !isMoved(entry))),
       positions: parts === null ? null : part.reduce((all, each) => all + positionsOf(each), 0n),
       marked: parts === null ? null : part.reduce((all, each) => all + markedOf(each), 0n),
       workflows: ids,
+      unknown: ids.filter((id) => !workflows.has(id)),
       hashes: [...new Set(own.flatMap(({ line }) => line.hash ?? []))],
     }
   })
 }
-
-const isGas = ({ line }: Entry) => line.kind === 'gas'
 
 const sum = (entries: readonly Entry[]) => entries.reduce((all, { usdMicros }) => all + usdMicros, 0n)
 
@@ -109,32 +119,21 @@ function placeOf(workflow: Workflow | undefined): string | undefined {
 
 /** What was said, by workflow: of each opportunity the last that succeeded counts, where not all it gave came back. */
 function saidOf(
-  entries: readonly Entry[],
+  threads: readonly Thread[],
   workflows: ReadonlyMap<string, Workflow>,
 ): ReadonlyMap<string, bigint> {
-  const subjectOf = (workflow: Workflow) =>
-    `${workflow.signer}:${workflow.proposal.lot ?? workflow.proposal.subject}`
-  const moved = new Map<string, Map<unknown, bigint>>()
-  for (const { line, workflowId } of entries) {
-    const workflow = workflows.get(workflowId ?? '')
-    if (workflow === undefined || line.kind === 'gas') continue
-    const balance = moved.get(subjectOf(workflow)) ?? new Map<unknown, bigint>()
-    moved.set(subjectOf(workflow), balance.set(line.token, (balance.get(line.token) ?? 0n) + line.assets))
+  const isReturned = ({ entries }: Thread) => {
+    const moved = entries.filter(isMoved)
+    return moved.length > 0 && netOf(moved).length === 0
   }
-  const isReturned = (subject: string) => {
-    const balance = [...(moved.get(subject)?.values() ?? [])]
-    return balance.length > 0 && balance.every((assets) => assets === 0n)
-  }
-  const last = new Map<string, Workflow>()
-  for (const workflow of workflows.values()) {
-    if (workflow.state !== 'succeeded' || workflow.proposal.gainUsdMicros === undefined) continue
-    const known = last.get(subjectOf(workflow))
-    if (known === undefined || known.createdAtMs < workflow.createdAtMs)
-      last.set(subjectOf(workflow), workflow)
-  }
+  const returned = new Set(threads.filter(isReturned).flatMap(({ told }) => told.map(({ id }) => id)))
   return new Map(
-    [...last]
-      .filter(([subject]) => !isReturned(subject))
-      .map(([, { id, proposal }]) => [id, proposal.gainUsdMicros ?? 0n]),
+    threads.flatMap(({ told }) => {
+      const last = told.findLast(
+        ({ id, gainUsdMicros }) =>
+          gainUsdMicros !== undefined && workflows.get(id)?.state === 'succeeded' && !returned.has(id),
+      )
+      return last === undefined ? [] : [[last.id, last.gainUsdMicros ?? 0n] as const]
+    }),
   )
 }

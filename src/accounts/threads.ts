@@ -1,59 +1,152 @@
 import type { Address } from 'viem'
 import type { Balance, Page } from '../journal/accounts.ts'
-import type { Proposal } from '../workflow/proposal.ts'
-import type { Workflow } from '../workflow/workflow.ts'
+import { inputText, type Proposal } from '../workflow/proposal.ts'
+import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Entry } from './entries.ts'
-import { toldOf } from './outcomes.ts'
 
-/** All that moved of one opportunity. */
-export type Thread = { readonly workflows: Workflow[]; readonly entries: Entry[] }
+/** What of a workflow tells which opportunity it is of, and what was said of that. */
+export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
+  Pick<Proposal, 'lot' | 'said' | 'gainUsdMicros'> & {
+    /** The same for all that is about one opportunity: a claim is its liquidation's. */
+    readonly opportunity: string
+    /** What it is to bring, where it says so: that joins, and is no figure of any sum. */
+    readonly brings?: { readonly token?: Address; readonly assets: bigint }
+    readonly isOver: boolean
+    /** Others were first: it ended without effect, and had given something to be before them. */
+    readonly isRaceLost: boolean
+    /** Whether the journal has it; one that was restored from before it has not. */
+    readonly isKnown: boolean
+  }
+
+/** All that moved of one opportunity, and its workflows in the order in which they were created. */
+export type Thread = { readonly told: Told[]; readonly entries: Entry[] }
+
+/** Take of a workflow what tells what was said. Pure. */
+export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow): Told {
+  const { lot, said, gainUsdMicros, subject, occurrence, input, offer, reason } = proposal
+  const claim = realized?.claimId ?? inputText(input, 'claimId')
+  const { assetAmount } = reason
+  const named =
+    typeof assetAmount === 'string' && /^\d+$/.test(assetAmount) ? { assets: BigInt(assetAmount) } : undefined
+  const brings = said?.brings ?? named
+  return {
+    ...{ id, createdAtMs, isKnown: true },
+    ...(lot === undefined ? {} : { lot }),
+    ...(said === undefined ? {} : { said }),
+    ...(gainUsdMicros === undefined ? {} : { gainUsdMicros }),
+    ...(brings === undefined ? {} : { brings }),
+    opportunity:
+      lot ??
+      (claim === undefined ? `${subject}:${occurrence}` : `${inputText(input, 'marketAddress')}:${claim}`),
+    isOver: isTerminal(state),
+    isRaceLost: offer !== undefined && (state === 'reverted' || state === 'superseded'),
+  }
+}
+
+/** What the journal does not have may be in a newer one: it is none of any other's opportunity, and not over. */
+const untold = (id: string): Told => ({
+  ...{ id, createdAtMs: 0, opportunity: id, isOver: false, isRaceLost: false, isKnown: false },
+})
 
 /** Join what moved by what it was of; what came by another's transaction belongs to what was given for it there. Pure. */
 export function threadsOf(
   entries: readonly Entry[],
-  workflows: ReadonlyMap<string, Workflow>,
+  workflows: ReadonlyMap<string, Told>,
 ): readonly Thread[] {
   const threads = new Map<string, Thread>()
-  // Strangers may send as much dust as they like: what they give is of none.
-  const givenTo = new Map<unknown, Set<Thread>>()
+  const others: Entry[] = []
   for (const entry of entries) {
-    const workflow = workflows.get(entry.workflowId ?? '')
-    if (workflow === undefined) {
-      givenFor(entry, [...(givenTo.get(entry.line.counterparty) ?? [])])?.entries.push(entry)
+    const { workflowId, page } = entry
+    if (workflowId === null) {
+      others.push(entry)
       continue
     }
-    // A vault's moves are each a work of its own.
-    const key = entry.page.owner === 'vault' ? workflow.id : toldOf(workflow).opportunity
-    const thread = threads.get(key) ?? { workflows: [], entries: [] }
-    if (!thread.workflows.includes(workflow)) thread.workflows.push(workflow)
-    thread.entries.push(entry)
-    threads.set(key, thread)
-    const { assets, counterparty } = entry.line
-    if (assets < 0n) givenTo.set(counterparty, (givenTo.get(counterparty) ?? new Set()).add(thread))
+    const own = workflows.get(workflowId) ?? untold(workflowId)
+    // A vault's moves are each an opportunity of its own.
+    const key = page.owner === 'vault' ? own.id : own.opportunity
+    const { told, entries: known } = threads.get(key) ?? { told: [], entries: [] }
+    if (!told.some(({ id }) => id === own.id)) told.push(own)
+    known.push(entry)
+    threads.set(key, { told, entries: known })
   }
+  for (const { told } of threads.values()) told.sort((one, other) => one.createdAtMs - other.createdAtMs)
+  // Last of all: by then it is known what came back, and a lot like another brings nothing once it is lost.
+  joinOthers(others, [...threads.values()])
   return [...threads.values()]
 }
 
-/** What a token came for: what was given there and did not come back, for just that amount; or the only one that is. */
-function givenFor({ line }: Entry, threads: readonly Thread[]): Thread | undefined {
-  if (line.assets <= 0n) return undefined
-  const open = threads.filter(
-    ({ entries }) =>
-      netOf(entries).some(({ assets, token }) => assets < 0n && token !== line.token) &&
-      !entries.some((entry) => entry.line.token === line.token),
-  )
-  const exact = open.find(({ workflows }) =>
-    workflows.some(({ proposal }) => wantedOf(proposal) === line.assets),
-  )
-  return exact ?? (open.length === 1 ? open[0] : undefined)
+/** What a thread has with somebody to whom it gave more than came back. */
+type Waiting = {
+  readonly thread: Thread
+  readonly given: readonly Balance[]
+  readonly sinceBlock: bigint
+  readonly brings: Told['brings']
+  /** Tokens that came to the thread. */
+  readonly came: Set<Address | null>
 }
 
-/** How much of something a proposal was for, where it says so: that joins, and is no figure of any sum. */
-function wantedOf({ said, reason }: Proposal): bigint | null {
-  if (said?.brings !== undefined) return said.brings.assets
-  const { assetAmount } = reason
-  return typeof assetAmount === 'string' && /^\d+$/.test(assetAmount) ? BigInt(assetAmount) : null
+/** Of what an opportunity was to bring so much may be missing, as of a token that takes a fee: what is less was something else. */
+const MISSING_BPS_MAX = 1_000n
+
+function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void {
+  const waitingAt = Map.groupBy(threads.flatMap(waitingOf), ({ at }) => at)
+  const joined = new Set<Thread>()
+  for (const entry of others) {
+    const { line } = entry
+    if (line.assets <= 0n) continue
+    const found = bringing(entry, waitingAt.get(line.counterparty) ?? [])
+    if (found === undefined) continue
+    found.thread.entries.push(entry)
+    found.came.add(line.token)
+    joined.add(found.thread)
+  }
+  for (const { entries } of joined)
+    entries.sort((one, other) => Number(one.page.to.number - other.page.to.number))
 }
+
+function waitingOf(thread: Thread): readonly (Waiting & { readonly at: Address | null })[] {
+  const moved = thread.entries.filter(isMoved)
+  const came = new Set(moved.flatMap(({ line }) => (line.assets > 0n ? [line.token] : [])))
+  const brings = bringsOf(thread)
+  if (netOf(moved).every(({ assets }) => assets >= 0n)) return []
+  return [...Map.groupBy(moved, ({ line }) => line.counterparty)].flatMap(([at, own]) => {
+    const given = netOf(own).filter(({ assets }) => assets < 0n)
+    const [first] = own
+    if (given.length === 0 || first === undefined) return []
+    return { at, thread, given, sinceBlock: first.line.blockNumber, brings, came }
+  })
+}
+
+/**
+ * The thread that something came to: what gave just that, in all of its bids; or what was to bring it, or a little less, the
+ * nearest of several; or where nothing says what it brings, the only one that waits.
+ */
+function bringing({ line }: Entry, all: readonly Waiting[]): Waiting | undefined {
+  const waiting = all.filter(
+    ({ came, sinceBlock }) => !came.has(line.token) && sinceBlock <= line.blockNumber,
+  )
+  const isGiven = ({ token }: Balance) => token === line.token
+  const back = waiting.find(({ given }) =>
+    given.some((each) => isGiven(each) && each.assets === -line.assets),
+  )
+  if (back !== undefined) return back
+  const open = waiting.filter(({ given }) => !given.some(isGiven))
+  const named = open.flatMap((each) => {
+    const { brings } = each
+    if (brings === undefined || (brings.token ?? line.token) !== line.token) return []
+    const missing = brings.assets - line.assets
+    return missing < 0n || missing * 10_000n > brings.assets * MISSING_BPS_MAX ? [] : { each, missing }
+  })
+  const [nearest] = named.toSorted((one, other) => Number(one.missing - other.missing))
+  const [only, ...more] = open
+  return nearest?.each ?? (only?.brings === undefined && more.length === 0 ? only : undefined)
+}
+
+/** What a thread is to bring, by the last that says so. */
+const bringsOf = ({ told }: Thread) => told.findLast(({ brings }) => brings !== undefined)?.brings
+
+/** Whether a line is more than what it cost to move something. Pure. */
+export const isMoved = ({ line }: Entry): boolean => line.kind !== 'gas'
 
 /** What came less what went, by token, base units. Pure. */
 export function netOf(entries: readonly Entry[]): readonly Balance[] {
@@ -61,6 +154,49 @@ export function netOf(entries: readonly Entry[]): readonly Balance[] {
     .map(([token, own]) => ({ token, assets: own.reduce((sum, { line }) => sum + line.assets, 0n) }))
     .filter(({ assets }) => assets !== 0n)
 }
+
+/** Whether something was given and nothing is there for it yet. Pure. */
+export function isPaidAlone({ entries }: Thread): boolean {
+  const net = netOf(entries.filter(isMoved))
+  return net.length > 0 && net.every(({ assets }) => assets < 0n)
+}
+
+/** So long what was paid for may be on its way. */
+const ON_ITS_WAY_MS = 7 * 24 * 3_600_000
+
+/**
+ * Find what was to bring something, and paid for it a week ago or earlier, when by the newest page neither that nor what was
+ * paid is there, came back, or is where it was paid. What is where it was paid belongs to those who paid last. Pure.
+ */
+export function neverCame(threads: readonly Thread[], newest: Page | undefined): ReadonlySet<Thread> {
+  const lost = new Set<Thread>()
+  if (newest === undefined) return lost
+  const positions = newest.positions.map((each) => ({ ...each }))
+  const waiting = threads
+    .filter((thread) => bringsOf(thread) !== undefined && isPaidAlone(thread))
+    .map((thread) => ({ thread, lastMs: lastMovedMs(thread) }))
+    .toSorted((one, other) => other.lastMs - one.lastMs)
+  for (const { thread, lastMs } of waiting) {
+    const { entries } = thread
+    const at = new Set(entries.map(({ line }) => line.counterparty))
+    const brings = bringsOf(thread)
+    const wanted = netOf(entries.filter(isMoved)).map(({ token, assets }) => ({ token, least: -assets }))
+    if (brings?.token !== undefined)
+      wanted.push({ token: brings.token, least: brings.assets - (brings.assets * MISSING_BPS_MAX) / 10_000n })
+    const held = positions.find(
+      (each) =>
+        (each.at === undefined || at.has(each.at)) &&
+        wanted.some(({ token, least }) => token === each.token && least <= each.assets),
+    )
+    if (held !== undefined) held.assets -= wanted.find(({ token }) => token === held.token)?.least ?? 0n
+    else if (newest.to.atMs - lastMs >= ON_ITS_WAY_MS) lost.add(thread)
+  }
+  return lost
+}
+
+/** When the last of a thread moved, by the end of its page; Unix milliseconds. */
+const lastMovedMs = ({ entries }: Thread): number =>
+  Math.max(...entries.filter(isMoved).map(({ page }) => page.to.atMs))
 
 /** Whether a market takes a token as collateral, so that its oracle prices it; all else counts as money. Pure. */
 export const isCollateral = ({ tokens }: Page, token: Address | null): boolean =>

@@ -25,7 +25,7 @@ const nameOf = ({
 export function resultTable(by: Group, results: readonly Result[]): Table {
   return {
     columns: [by, 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
-    rows: results.map(({ key, said, moved, gas, positions, marked, workflows, hashes }) => {
+    rows: results.map(({ key, said, moved, gas, positions, marked, workflows, unknown, hashes }) => {
       const total = moved + gas + (positions ?? 0n) + (marked ?? 0n)
       const text = (micros: bigint | null) => (micros === null ? null : String(micros))
       return {
@@ -35,7 +35,7 @@ export function resultTable(by: Group, results: readonly Result[]): Table {
         ],
         data: {
           ...{ [by]: key, said: text(said), moved: text(moved), gas: text(gas), positions: text(positions) },
-          ...{ marked: text(marked), total: text(total), workflows, hashes },
+          ...{ marked: text(marked), total: text(total), workflows, unknown, hashes },
         },
       }
     }),
@@ -112,19 +112,19 @@ export function accountTable(accounts: readonly WorkedFor[]): Table {
 export function opportunityTable(opportunities: readonly Opportunity[]): Table {
   return {
     columns: [
-      ...['role', 'workflow', 'said', 'gas'],
+      ...['role', 'workflow', 'came', 'said', 'gas'],
       ...['at end', 'end block', 'hour later', 'hour block', 'sold', 'sold block'],
     ],
     rows: opportunities.map(
-      ({ role, owner, signer, workflows, said, gas, atEnd, hourLater, sold, hashes }) => {
+      ({ role, owner, signer, workflows, unknown, came, said, gas, atEnd, hourLater, sold, hashes }) => {
         const all = { atEnd, hourLater, sold }
         return {
           cells: [
-            ...[nameOf({ role, owner }), workflows[0] ?? '', money(said), money(gas)],
+            ...[nameOf({ role, owner }), workflows[0] ?? '', came, money(said), money(gas)],
             ...Object.values(all).flatMap((at) => [money(at?.usdMicros ?? null), String(at?.block ?? '')]),
           ],
           data: {
-            ...{ role, owner: owner ?? 'signer', account: signer, workflows },
+            ...{ role, owner: owner ?? 'signer', account: signer, workflows, unknown, came },
             ...{ said: said === null ? null : String(said), gas: String(gas) },
             ...Object.fromEntries(Object.entries(all).flatMap(([name, at]) => dataOf(name, at))),
             hashes,

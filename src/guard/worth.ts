@@ -30,13 +30,15 @@ export type WorthOptions = {
 
 /** Base units of a token, or wei where it is null. */
 type Held = { readonly token: Address | null; readonly assets: bigint }
-type Asked = () => readonly Held[]
+/** The same at one of the deployment's contracts. */
+type HeldAt = Held & { readonly at: Address }
+type Asked<T = Held> = () => readonly T[]
 
 /** What is owned at one block, and what a whole token was worth there, in millionths of a dollar. */
 export type Owned = {
   readonly wallet: readonly Held[]
   /** At the deployment's contracts: in escrow, in shares of vaults, in liquidation claims that are not settled. */
-  readonly positions: readonly Held[]
+  readonly positions: readonly HeldAt[]
   /** Of the native coin, where the token is null; one without a price is not there, and counts nothing. */
   readonly prices: ReadonlyMap<Address | null, bigint>
 }
@@ -159,19 +161,23 @@ function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): As
  * What is in escrow counts as what it was paid in, until it comes back or is won. A venue counts it by what is sold and paid,
  * whichever market that is of: two markets may have the same pair, and one's collateral may be paid in what another lends.
  */
-function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: Reads): Asked {
+function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: Reads): Asked<HeldAt> {
   const sold = [...new Set(markets.map(({ collateralAsset }) => collateralAsset))]
   const paid = [...new Set(markets.map(({ loanAsset }) => loanAsset))]
   const asked = contracts.flatMap(({ address: venue }) =>
     sold.flatMap((asset) =>
-      paid.map((token) => ({ token, read: ask(commitmentsView(venue, owner, asset, token)) })),
+      paid.map((token) => ({ at: venue, token, read: ask(commitmentsView(venue, owner, asset, token)) })),
     ),
   )
-  return () => asked.map(({ token, read }) => ({ token, assets: read()?.escrowAssets ?? 0n }))
+  return () => asked.map(({ at, token, read }) => ({ at, token, assets: read()?.escrowAssets ?? 0n }))
 }
 
 /** Shares of vaults and claims, which take a second read: of what the first one found. */
-function askPositions(owner: Address, deployment: Deployment, { ask }: Reads): (second: Reads) => Asked {
+function askPositions(
+  owner: Address,
+  deployment: Deployment,
+  { ask }: Reads,
+): (second: Reads) => Asked<HeldAt> {
   const vaults = deployment.vaults.map(({ address: vault }) => ({
     vault,
     asset: ask(view('asset', vault, [], address)),
@@ -187,20 +193,20 @@ function askPositions(owner: Address, deployment: Deployment, { ask }: Reads): (
       if (token === null || held === 0n) return []
       if (held === null) throw unread(`the shares of vault ${vault} of ${owner}`)
       const read = second.ask(view('convertToAssets', vault, [held], uint))
-      return [{ token, read, what: `what the shares of vault ${vault} of ${owner} are worth` }]
+      return [{ at: vault, token, read, what: `what the shares of vault ${vault} of ${owner} are worth` }]
     })
     const collateral = claims.flatMap(({ market, token, ids }) =>
       (ids() ?? []).map((id) => {
         const claim = second.ask(claimView(market, id))
         const read = () => claim()?.collateralAssets ?? null
-        return { token, read, what: `what claim ${id} of market ${market} holds` }
+        return { at: market, token, read, what: `what claim ${id} of market ${market} holds` }
       }),
     )
     return () =>
-      [...worth, ...collateral].map(({ token, read, what }) => {
+      [...worth, ...collateral].map(({ at, token, read, what }) => {
         const assets = read()
         if (assets === null) throw unread(what)
-        return { token, assets }
+        return { at, token, assets }
       })
   }
 }

@@ -34,6 +34,9 @@ export type Line = {
 /** What is held of a token, or in wei. */
 export type Balance = { readonly token: Address | null; readonly assets: bigint }
 
+/** The same at a contract; the pages of an earlier release do not say which. */
+export type Position = Balance & { readonly at?: Address }
+
 /** What a whole token, or coin, was worth: millionths of a US dollar. */
 type Price = { readonly token: Address | null; readonly usdMicros: bigint }
 
@@ -56,8 +59,8 @@ export type Page = {
   /** What has an account, with its unit; collateral is what the oracle of a market prices, anything else the policy. */
   readonly tokens: readonly (Denomination & Pick<Balance, 'token'> & { readonly isCollateral?: true })[]
   readonly closing: readonly Balance[]
-  /** In what it has at the deployment's contracts: escrow, claims and shares of vaults; of a vault, what it lends. */
-  readonly positions: readonly Balance[]
+  /** In what it has at the deployment's contracts, by which: escrow, claims and shares of vaults; of a vault, what it lends. */
+  readonly positions: readonly Position[]
   /** Of a vault alone. */
   readonly lent?: readonly Lent[]
   readonly prices: readonly Price[]
@@ -81,6 +84,8 @@ export type Undecided = {
   readonly toBlock: bigint
   readonly pages: readonly Page[]
   readonly lots: readonly SaidOfLot[]
+  /** Workflows of these pages that the journal does not have, as one that was restored from before them. */
+  readonly unknown?: readonly string[]
 }
 
 /** The accounts of a directory's signers, oldest page first. */

@@ -158,3 +158,18 @@ it('records what was sold again once, whatever of its lot goes on', async () => 
   }
   expect(await recorded()).toEqual([[-0.05, 1]])
 })
+
+it('records what was said of a lot where the journal has it only after the pages were read', async () => {
+  await close()
+  await close({ token: TOKEN, assets: -1n, workflowId: 'a' })
+  await read()
+  const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
+  const proposal = proposalOf({ kind: 'bid', lot: 'lot 1', said })
+  await journal.open(workflowOf('succeeded', { id: 'a', opportunity: 'a', role: 'rfq-bidder', proposal }))
+  const sold = [{ lot: 'lot 1', paidUsdMicros: 90n, cameUsdMicros: 95n, atMs: HOUR_MS }]
+  for (const _ of [1, 2]) {
+    await close()
+    await learn(OF, sold, { accounts, journal })
+  }
+  expect(await recorded()).toEqual([[-0.05, 1]])
+})

@@ -66,7 +66,7 @@ it('marks a liquidation by what its claim paid: when it came, an hour later, and
   const workflows = known(liquidation, settlement)
   // Paid for, and not there yet: no loss.
   expect(opportunitiesOf([page(1, []), page(2, paid), page(3, []), page(4, [])], workflows)).toMatchObject([
-    { workflows: ['a'], atEnd: null, hourLater: null, sold: null },
+    { workflows: ['a'], came: 'waiting', atEnd: null, hourLater: null, sold: null },
   ])
   const all = [...first, page(4, [], 50n), page(5, [], 80n)]
   const work = {
@@ -85,6 +85,34 @@ it('marks a liquidation by what its claim paid: when it came, an hour later, and
   expect(opportunitiesOf([...all, partly], workflows)[0]?.sold).toBeNull()
   expect(opportunitiesOf([...all, partly, whole], workflows)).toMatchObject([
     { ...work, sold: { usdMicros: usd(-50n), block: 7n }, hashes: [70, 71, 72, 73].map(hashOf) },
+  ])
+})
+
+it('says of what was paid for and not delivered for a week that it never came, as a loss; of what is in escrow, nothing yet', () => {
+  const paid = [money(-300n, 80, { counterparty: HOUSE, workflowId: 'two' })]
+  const workflows = known(bidOf('two', 'lot 2', '4'))
+  const pages = (changes: Partial<Page>) => [page(1, []), page(2, paid), page(400, [], 100n, changes)]
+  expect(opportunitiesOf(pages({}), workflows)).toMatchObject([
+    {
+      came: 'never',
+      said: usd(20n),
+      atEnd: { usdMicros: -usd(300n), block: 2n },
+      hourLater: { block: 400n },
+    },
+  ])
+  const escrow = [{ at: HOUSE, token: TOKEN, assets: usd(300n) }]
+  expect(opportunitiesOf(pages({ positions: escrow }), workflows)).toMatchObject([
+    { came: 'waiting', atEnd: null, hourLater: null },
+  ])
+})
+
+it('joins what came to what the journal does not have where nothing else waits there, and says that it does not have it', () => {
+  const lines = [
+    ...[money(-300n, 80, { counterparty: HOUSE, workflowId: 'gone' }), gas(80, 'gone')],
+    coin(4n, 81, { counterparty: HOUSE }),
+  ]
+  expect(opportunitiesOf([page(1, []), page(2, lines)], known())).toMatchObject([
+    { workflows: ['gone'], unknown: ['gone'], said: null, came: 'yes', atEnd: { usdMicros: usd(100n) } },
   ])
 })
 

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { expect, it } from 'vitest'
-import { outcomesOf, type Told, toldOf } from '../../src/accounts/outcomes.ts'
+import { outcomesOf } from '../../src/accounts/outcomes.ts'
+import { type Told, toldOf } from '../../src/accounts/threads.ts'
 import type { Line, Page } from '../../src/journal/accounts.ts'
 import { proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
 
@@ -41,14 +42,15 @@ const pagesOf = (
 /** A bid of $900 for 0.01 BTC, which was said to be worth $950 at a mark of $1,000. */
 const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
   ...unsaid(id, lot),
+  brings: { token: BTC ?? SIGNER, assets },
   said: {
     of: ['bid', 'asset:sBTC'],
     ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
-    brings: { token: BTC ?? DESK ?? SIGNER, assets },
+    brings: { token: BTC ?? SIGNER, assets },
   },
 })
 const unsaid = (id: string, opportunity: string): Told => ({
-  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false },
+  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false, isKnown: true },
 })
 const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
 const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
@@ -88,6 +90,7 @@ it('takes what came for an opportunity that was to bring just that, from whom it
   expect(of({ ...brings, assets: 1_000_001n })).toEqual([])
   expect(of({ ...brings, assets: 899_999n })).toEqual([])
   expect(of({ ...brings, counterparty: SIGNER })).toEqual([])
+  expect(of({ ...brings, blockNumber: 1n })).toEqual([])
 })
 
 it('counts what a token kept of itself on its way as missing, and takes the nearest of several', () => {
@@ -97,6 +100,62 @@ it('counts what a token kept of itself on its way as missing, and takes the near
   // Worth $990: $190 more than was paid for the second.
   expect(decided(pages, known(bid('a'), bid('b', 'lot 2', 999_999n)))).toMatchObject([
     { came: { error: 0.04, gain: 0.19 } },
+  ])
+})
+
+const WEEK = 10_080
+/** What is left a week after the bid, by the newest page. */
+const weekLater = (...positions: Page['positions']) => {
+  const pages = pagesOf(
+    [0, 100_000, []],
+    [1, 100_000, [pays, gas]],
+    [WEEK, 100_000, []],
+    [WEEK + 1, 100_000, []],
+  )
+  return pages.map((page) => ({ ...page, positions }))
+}
+
+it('counts as worth nothing what was paid for and is not there a week later', () => {
+  const pages = weekLater()
+  expect(decided(pages.slice(0, -1), known(bid('a')))).toEqual([])
+  // $950 were said to come; $900 and $1 of gas are gone.
+  expect(decided(pages, known(bid('a')))).toEqual([
+    { of: ['bid', 'asset:sBTC'], came: { error: -0.95, gain: -0.901 }, atMs: (WEEK + 1) * MINUTE_MS },
+  ])
+  expect(outcomesOf(pages, known(bid('a'))).undecided).toEqual([])
+})
+
+it('waits for what is still where it was paid: in escrow, or as a claim; of several, for those that paid last', () => {
+  const escrow = { at: DESK ?? SIGNER, token: USD ?? null, assets: 900_000_000n }
+  const claim = { at: DESK ?? SIGNER, token: BTC ?? null, assets: 900_000n }
+  for (const held of [escrow, claim]) {
+    expect(decided(weekLater(held), known(bid('a')))).toEqual([])
+    expect(decided(weekLater({ ...held, at: SIGNER }), known(bid('a')))).toHaveLength(1)
+    expect(decided(weekLater({ ...held, assets: held.assets - 1n }), known(bid('a')))).toHaveLength(1)
+  }
+  const other = { ...pays, workflowId: 'b' }
+  const two = weekLater(escrow).map((page, at) => (at === 2 ? { ...page, lines: [other] } : page))
+  const late = pagesOf([2 * WEEK, 100_000, []]).map((page) => ({ ...page, positions: [escrow] }))
+  const told = known(bid('a'), bid('b', 'lot 2'))
+  const { undecided, decided: lost } = outcomesOf([...two, ...late], told)
+  expect(lost).toHaveLength(1)
+  expect(undecided).toMatchObject([{ lines: [other] }])
+})
+
+it('knows as lost what came back of all bids of a lot together', () => {
+  const raise = line({ assets: -20_000_000n, workflowId: 'b' })
+  const back = line({ assets: 920_000_000n })
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, raise, back]], [61, 100_000, []])
+  expect(decided(pages, known(bid('a'), bid('b')))).toMatchObject([{ came: null }])
+  expect(decided(pages, known(bid('a'), bid('b', 'lot 2')))).toEqual([])
+})
+
+it('keeps what the journal does not have until it does, and joins it then', () => {
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays]], [2, 100_000, [brings]], [70, 100_000, []])
+  const { undecided, decided: nothing } = outcomesOf(pages, new Map())
+  expect(nothing).toEqual([])
+  expect(decided([...undecided, ...pages.slice(-1)], known(bid('a')))).toMatchObject([
+    { came: { error: 0.05, gain: 0.1 } },
   ])
 })
 

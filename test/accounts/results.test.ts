@@ -58,6 +58,22 @@ it('joins what came back by another’s transaction to what gave it, once, and t
   expect(by('workflow', other, workflows).map(({ key }) => key)).toEqual(['-', 'a'])
 })
 
+it('joins what came back of all bids of a lot together, and what was won by another’s transaction', () => {
+  const lines = [
+    line({ assets: -5_000_000n, workflowId: 'a' }),
+    line({ assets: -1_000_000n, workflowId: 'b' }),
+    line({ assets: 6_000_000n, hash: hashOf(701) }),
+  ]
+  const pages = [page(1, 9_000_000n, []), page(2, 9_000_000n, lines)]
+  const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 1', 5))
+  expect(by('role', pages, workflows)).toMatchObject([{ said: 0n, moved: 0n }])
+  const keys = by('workflow', pages, workflows).map(({ key, moved }) => [key, moved])
+  expect(keys).toEqual([
+    ['a', -10_000_000n],
+    ['b', 10_000_000n],
+  ])
+})
+
 it('takes back what was said of a lot whose price came back to the fund that paid it', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({

@@ -77,9 +77,9 @@ it('says what came of what was said, and what is paid for it', async () => {
   )
   const { out: json } = await run('pnl', '--by', 'workflow', '--json', '--role', 'rfq-bidder')
   expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({
-    workflow: '-',
-    moved: '970000000',
-    said: '0',
+    workflow: bid.id,
+    moved: '70000000',
+    said: '50000000',
   })
   expect((await run('pnl', '--role', 'liquidator')).out).toBe('Nothing is entered yet.\n')
 })

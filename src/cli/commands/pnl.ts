@@ -85,7 +85,13 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
       io.out('Nothing is entered yet.\n')
       return 0
     }
-    io.out(tableText(await tableOf(by, { pages, period, sinceMs, place }), how))
+    const table = await tableOf(by, { pages, period, sinceMs, place })
+    io.out(tableText(table, how))
+    const unknown = new Set(table.unknown).size
+    if (unknown > 0)
+      io.err(
+        `${unknown} workflows of these accounts are not in the journal, and nothing of what was said of them is here: was it restored from before them?\n`,
+      )
     const others = workedForOf(period)
     // Two tables in one file would be none.
     if (by === 'role' && json !== true && csv !== true && others.length > 0)
@@ -104,11 +110,15 @@ type Entered = {
   readonly place: JournalPlace
 }
 
-async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Promise<Table> {
+/** A table, and the workflows in it that the journal does not have. */
+type Printed = Table & { readonly unknown?: readonly string[] }
+
+async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Promise<Printed> {
   const own = period.filter(({ page }) => page.owner === undefined)
   if (isGroup(by)) {
     const funds = period.filter(({ page }) => page.owner === 'fund')
-    return resultTable(by, resultsOf(own, by, await workflowsOf(own, place), funds))
+    const results = resultsOf(own, by, await workflowsOf(own, place), funds)
+    return { ...resultTable(by, results), unknown: results.flatMap(({ unknown }) => unknown) }
   }
   switch (by) {
     case 'balance':
@@ -122,8 +132,12 @@ async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Prom
     case 'opportunity': {
       // What was held before is sold first: all pages count.
       const all = pages.filter(({ owner }) => owner === undefined).map((page) => ({ page }))
-      const opportunities = opportunitiesOf(pages, await workflowsOf(all, place))
-      return opportunityTable(opportunities.filter(({ movedAtMs }) => movedAtMs >= sinceMs))
+      const known = opportunitiesOf(pages, await workflowsOf(all, place))
+      const opportunities = known.filter(({ movedAtMs }) => movedAtMs >= sinceMs)
+      return {
+        ...opportunityTable(opportunities),
+        unknown: opportunities.flatMap(({ unknown }) => unknown),
+      }
     }
   }
 }

@@ -100,11 +100,24 @@ it('says of each opportunity what was said, what came, and by the prices of whic
   ])
   expect(await run('--by', 'opportunity', '--csv')).toBe(
     [
-      'role,workflow,said,gas,at end,end block,hour later,hour block,sold,sold block',
-      `liquidator,${ID},40.00,0.00,16.00,2,14.00,3,,`,
+      'role,workflow,came,said,gas,at end,end block,hour later,hour block,sold,sold block',
+      `liquidator,${ID},yes,40.00,0.00,16.00,2,14.00,3,,`,
       '',
     ].join('\n'),
   )
+})
+
+it('names what the journal does not have, as where it was restored from before it', async () => {
+  const missing = line({ assets: 3_000_000n, workflowId: 'b'.repeat(32), counterparty: COIN })
+  const place = mkdtempSync(join(tmpdir(), 'cli-pnl-missing-'))
+  const [journal, accounts] = [openSqliteJournal(place), openAccounts(place)]
+  await journal.close()
+  for (const each of [page(1, 0n, []), page(2, 3_000_000n, [missing])]) await accounts.add(each)
+  await accounts.close()
+  const { err, out } = await capture((io) => pnl(['--directory', place, '--json'], io))
+  expect(err).toContain('1 workflows of these accounts are not in the journal')
+  expect(JSON.parse(out)).toMatchObject({ moved: '3000000', unknown: ['b'.repeat(32)] })
+  rmSync(place, { recursive: true })
 })
 
 it('looks back as far as days and as long as years', async () => {
