@@ -63,7 +63,9 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
   const { lot, value, leastAssets, wantedAssets } = candidate
   const { fund } = purse
   const amount = (assets: bigint) => tokens(assets, fund.quote.decimals, fund.quote.symbol)
-  const bounds = boundsOf(candidate, purse, policy)
+  const gasWei = gasOf(moment, policy)
+  const gasUsdMicros = (gasWei * policy.nativePriceUsdMicros) / WAD
+  const bounds = boundsOf(candidate, purse, policy, gasUsdMicros)
   const tightest = bounds.reduce((one, other) => (other.assets < one.assets ? other : one))
   const reason = { ...figuresOf(candidate), ...Object.fromEntries(bounds.map(boundFigure)) }
   if (tightest.assets < leastAssets) {
@@ -74,18 +76,12 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
   const early = earlyStop(candidate, moment, policy)
   if (early !== null) return early
   const bidAssets = wantedAssets < tightest.assets ? wantedAssets : tightest.assets
-  const gasWei = gasOf(moment, policy)
   if (moment.nativeBalanceWei < gasWei) {
     const message = `It needs ${native(gasWei)} for gas; ${native(moment.nativeBalanceWei)} are left. Fix: send native coin to ${moment.signer}.`
     return { check: 'out_of_funds', message, reason }
   }
-  const gasUsdMicros = (gasWei * policy.nativePriceUsdMicros) / WAD
   const paidAssets = withFee(bidAssets, policy)
   const gainUsdMicros = usdOf(value.wonAssets - paidAssets, fund.quote) - gasUsdMicros
-  if (usdOf(value.valueAssets - paidAssets, fund.quote) <= gasUsdMicros) {
-    const message = `At ${amount(bidAssets)} its gas costs more than it gains.`
-    return { check: 'gain_below_gas', message, reason }
-  }
   take(purse, candidate, bidAssets, paidAssets)
   return {
     workflowType: BID,
@@ -113,7 +109,7 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
     },
     lot: lotOf(lot.row),
     summary: [
-      `lot ${lot.row.lotId}: bid ${amount(bidAssets)} of at most ${amount(value.limitAssets)}`,
+      `lot ${lot.row.lotId}: bid ${amount(bidAssets)} of at most ${amount(tightest.assets)}`,
       `worth ${amount(value.worthAssets)} at the market`,
       `${amount(value.fairAssets)} to us (${lot.row.lane})`,
       `${amount(value.wonAssets)} once it is won`,
@@ -138,7 +134,12 @@ function earlyStop({ lot }: Candidate, { chain }: Moment, { lastCallS }: Bidding
 }
 
 /** Everything that bounds a bid. Of money and budget, what an outbid bid of ours here holds comes back first. */
-function boundsOf({ lot, at, value }: Candidate, purse: Purse, policy: Bidding): readonly Bound[] {
+function boundsOf(
+  { lot, at, value }: Candidate,
+  purse: Purse,
+  policy: Bidding,
+  gasUsdMicros: bigint,
+): readonly Bound[] {
   const { fund, held } = purse
   const { netAssets, epochId } = fund.figures
   const shareOf = (bps: number) => (netAssets * BigInt(bps)) / BPS
@@ -147,8 +148,10 @@ function boundsOf({ lot, at, value }: Candidate, purse: Purse, policy: Bidding):
   const released = at.reservation?.assets ?? 0n
   const unused = at.reservation?.epochId === epochId ? released : 0n
   const paid = BPS + BigInt(policy.purchaseFeeBps)
+  const gasAssets = ceilDiv(gasUsdMicros * tokenUnit(fund.quote.decimals), fund.quote.priceUsdMicros)
   return [
     { limitedBy: 'value', assets: value.limitAssets },
+    { limitedBy: 'won', assets: ((value.wonAssets - gasAssets) * BPS) / paid },
     { limitedBy: 'funded', assets: ((purse.spendableAssets + released) * BPS) / paid },
     { limitedBy: 'epochBudget', assets: purse.budgetAssets + unused },
     { limitedBy: 'channelPrice', assets: (value.worthAssets * BigInt(fund.policy.maxPriceBps)) / BPS },
@@ -162,6 +165,7 @@ function boundsOf({ lot, at, value }: Candidate, purse: Purse, policy: Bidding):
 
 const CHECKS: Readonly<Record<string, string>> = {
   value: 'above_our_limit',
+  won: 'above_worth_once_won',
   funded: 'not_funded',
   epochBudget: 'epoch_budget_used',
   channelPrice: 'above_channel_price',
@@ -174,6 +178,7 @@ const CHECKS: Readonly<Record<string, string>> = {
 
 const WORDS: Readonly<Record<string, string>> = {
   value: 'our own value',
+  won: 'what it is worth once it is won, less fee and gas,',
   funded: 'what is funded and idle',
   epochBudget: "the channel's budget of this epoch",
   channelPrice: "the channel's maxPriceBps",

@@ -44,6 +44,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     nextBidAssets: String(leastAssets),
     limitAssets: String(worth.limitAssets),
     valueAssets: String(worth.valueAssets),
+    wonAssets: String(worth.wonAssets),
     markAssets: String(worth.markAssets),
     roomAssets: String(headroom.assets),
   }

@@ -223,6 +223,7 @@ function tooDear(
     reserveAssets: String(reserveAssets),
     limitAssets: String(worth.limitAssets),
     valueAssets: String(worth.valueAssets),
+    wonAssets: String(worth.wonAssets),
     markAssets: String(worth.markAssets),
     roomAssets: String(headroom.assets),
   }

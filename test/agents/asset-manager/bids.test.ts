@@ -35,7 +35,7 @@ import {
 const BID = 'role.asset_manager.distressedRecoveryAcquisitionV3Bid'
 type Seen = ReturnType<typeof moment>
 /** The limit of the fixtures' lot is below what its fund's channel allows. */
-const TWO_RIVALS = policy({ rivalsExpected: 2 })
+const TWO_RIVALS = policy({ rivalsExpected: 2, marginBps: 300 })
 
 const bidsOf = (seen: Seen, rules = policy()) => decide(seen, rules).proposals
 const bidOf = (seen: Seen, rules = policy()) => {
@@ -90,22 +90,32 @@ describe('a position that is worth more to us than it costs', () => {
 
   it('says so in one line', () => {
     expect(bid?.summary).toBe(
-      'lot 1: bid 30,000.00 sUSD of at most 47,544.45 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',
+      'lot 1: bid 30,000.00 sUSD of at most 47,439.12 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',
     )
   })
 
   it('is bid for by the policy’s raise over the bidder that leads, and by our limit where the raise does not fit', () => {
     expect(bidOf(moment({ lots: [outbid(usd(40_000))] }))).toBe(usd(40_125))
-    expect(bidOf(moment({ lots: [outbid(usd(47_000))] }), TWO_RIVALS)).toBe(47_079_704_147n)
+    expect(bidOf(moment({ lots: [outbid(usd(46_350))] }), TWO_RIVALS)).toBe(46_394_077_388n)
+  })
+
+  it('is left alone at a reserve above what it is worth once it is won', () => {
+    // 48,257.62 fair and 47,440.47 once won: 47,450 leave the margin below the first, and lose by the second.
+    const { proposals, passedOver } = decide(withLot({ reserveAssets: String(usd(47_450)) }), policy())
+    expect(proposals).toEqual([])
+    expect(passedOver).toMatchObject([{ check: 'above_worth_once_won' }])
+    expect(passedOver[0]?.message).toBe(
+      'The least that leads is 47,450.00 sUSD; what it is worth once it is won, less fee and gas, allows 47,439.12 sUSD.',
+    )
   })
 
   it('is left to a rival who bids our limit, and says how near it was', () => {
-    const limit = 47_079_704_147n
+    const limit = 46_394_077_388n
     expect(bidOf(moment({ lots: [outbid(limit - 1n)] }), TWO_RIVALS)).toBe(limit)
     const { passedOver } = decide(moment({ lots: [outbid(limit)] }), TWO_RIVALS)
     expect(passedOver).toMatchObject([{ check: 'above_our_limit', subject: `${HOUSE}:1` }])
     expect(passedOver[0]?.near).toBeCloseTo(1, 6)
-    expect(passedOver[0]?.message).toContain('47,079.70 sUSD')
+    expect(passedOver[0]?.message).toContain('46,394.07 sUSD')
   })
 
   it('counts for less in a slow lane, with dearer money, and with more rivals', () => {
@@ -124,7 +134,7 @@ describe('a position that is worth more to us than it costs', () => {
     expect(bidOf(withLot({ closesAt: iso(NOW_S + 20) }))).toBe(usd(30_000))
     // What keeps it from being bid for at all is said at once.
     const dear = withLot({ closesAt: iso(NOW_S + 21), reserveAssets: String(usd(49_000)) })
-    expect(checksOf(dear)).toEqual(['above_channel_price'])
+    expect(checksOf(dear)).toEqual(['above_worth_once_won'])
   })
 
   it('costs its fee as well: of what is funded, of the gain, and in the budgets', () => {
@@ -407,7 +417,7 @@ describe('nothing is bid', () => {
 
   it('for what the gas would eat up', () => {
     const rules = policy({ nativePriceUsdMicros: 10n ** 16n })
-    expect(checksOf(moment(), rules)).toEqual(['gain_below_gas'])
+    expect(checksOf(moment(), rules)).toEqual(['above_worth_once_won'])
   })
 
   it('and of a fund that is not ours nothing is said', () => {
