@@ -8,7 +8,11 @@ type NamedPin = Pin & { readonly name: string }
 /** A deployment as a run configuration pins it: every scalar is text. */
 export type DeploymentPins = {
   readonly namespace: string
-  readonly assets: readonly (Pin & { readonly symbol: string; readonly decimals: string })[]
+  readonly assets: readonly (Pin & {
+    readonly symbol: string
+    readonly decimals: string
+    readonly price?: string
+  })[]
   readonly markets: readonly (NamedPin & {
     readonly loanAsset: Address
     readonly collateralAsset: Address
@@ -66,7 +70,7 @@ export async function readPins(
   return {
     namespace,
     assets: [
-      { ...pin(sUSD.address), symbol: 'sUSD', decimals: '6' },
+      { ...pin(sUSD.address), symbol: 'sUSD', decimals: '6', price: '1 USD' },
       { ...pin(sBTC.address), symbol: 'sBTC', decimals: '8' },
       { ...pin(sETH.address), symbol: 'sETH', decimals: '18' },
     ],

@@ -17,6 +17,8 @@ export type AccountRow = {
   readonly gas: bigint
   readonly unexplained: bigint
   readonly closing: bigint
+  /** Whether its token is read no more since then: it was taken off the deployment. */
+  readonly isUnread: boolean
   /** The last block that is counted, and its hash. */
   readonly block: bigint
   readonly hash: Hex
@@ -29,7 +31,7 @@ export function balancesOf(period: Period): readonly AccountRow[] {
     const [first, last] = [own[0], own.at(-1)]
     if (first === undefined || last === undefined) return []
     const lines = own.flatMap(({ page }) => page.lines)
-    return last.page.tokens.flatMap(({ token, symbol, decimals }) => {
+    return last.page.tokens.flatMap(({ token, symbol, decimals, readUntil }) => {
       const at = (balances: readonly Balance[]) => balances.find((each) => each.token === token)?.assets
       const closing = at(last.page.closing)
       const opened = own.find(({ before }) => at(before.closing) !== undefined)
@@ -46,8 +48,9 @@ export function balancesOf(period: Period): readonly AccountRow[] {
         paid: of(['moved', 'flow', 'sent'], (assets) => assets < 0n),
         gas: of(['gas']),
         unexplained: of(['unexplained']),
-        block: last.page.to.number,
-        hash: last.page.to.hash,
+        isUnread: readUntil !== undefined,
+        block: (readUntil ?? last.page.to).number,
+        hash: (readUntil ?? last.page.to).hash,
       }
     })
   })

@@ -1,12 +1,13 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import { readOwned, type WorthOptions } from '../guard/worth.ts'
+import { type Owned, readOwned, type WorthOptions } from '../guard/worth.ts'
 import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
 import { readLent } from './lent.ts'
 import type { Period } from './period.ts'
+import { withUnread } from './unread.ts'
 
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> & Pick<Page, 'role' | 'signer' | 'owner'>
@@ -52,7 +53,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
     readOwned({ ...of, owners: [signer] }, nodes, final),
     owner === 'vault' ? readLent(signer, deployment, nodes, final) : null,
   ])
-  const page = {
+  const read: Omit<Page, 'lines'> = {
     ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
     ...(owner === undefined ? {} : { owner }),
     ...(lent === null
@@ -72,8 +73,11 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       ...owned.positions,
       ...(lent ?? []).map(({ market: at, token, assets }) => ({ at, token, assets })),
     ]),
-    prices: [...owned.prices].map(([token, usdMicros]) => ({ token, usdMicros })),
+    prices: [...owned.prices].map(([token, usdMicros]) => ({
+      ...{ token, usdMicros, by: pricedBy(token, deployment, owned.prices) },
+    })),
   }
+  const page = last === null ? read : withUnread(read, last, deployment)
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
   const added = { ...page, lines }
   const isAdded = await accounts.add(added)
@@ -83,6 +87,20 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
 /** Whether a stranger gave it: nobody makes pages by dust, as the newest of them are all that is learned from. */
 const isGift = ({ assets, counterparty }: Line, deployment: WorthOptions['deployment']): boolean =>
   assets > 0n && counterparty !== null && counterparty !== zeroAddress && !isPinned(counterparty, deployment)
+
+/** What says what a token is worth, as {@link readOwned} asks it: the last market's oracle that prices it, or what is stated. */
+function pricedBy(
+  token: Address | null,
+  { markets, assets }: WorthOptions['deployment'],
+  prices: Owned['prices'],
+): NonNullable<Page['prices'][number]['by']> {
+  if (token === null) return 'fees.nativePrice'
+  const oracle = markets.findLast(
+    ({ collateralAsset, loanAsset }) => collateralAsset === token && prices.has(loanAsset),
+  )?.oracle
+  const isStated = assets.some(({ address, price }) => address === token && price !== undefined)
+  return oracle ?? (isStated ? 'deployment.assets' : 'limits.prices')
+}
 
 const isPinned = (
   counterparty: Address,

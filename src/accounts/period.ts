@@ -20,7 +20,7 @@ export function moneyAt({ prices, tokens }: Page, { token, assets }: Balance): b
 }
 
 /** The token of a line, by its symbol. Pure. */
-export const symbolOf = ({ tokens }: Page, { token }: Balance): string =>
+export const symbolOf = ({ tokens }: Page, { token }: Pick<Balance, 'token'>): string =>
   tokens.find((each) => each.token === token)?.symbol ?? String(token)
 
 /** By what escrow, claims, shares and loans changed, at the prices of the page. Pure. */

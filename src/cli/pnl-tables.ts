@@ -49,7 +49,7 @@ export function balanceTable(rows: readonly AccountRow[]): Table {
   ]
   return {
     columns,
-    rows: rows.map(({ role, owner, signer, token, symbol, decimals, block, ...amounts }) => {
+    rows: rows.map(({ role, owner, signer, token, symbol, decimals, block, isUnread, ...amounts }) => {
       const { opening, received, paid, gas, unexplained, closing } = amounts
       const shown = [opening, received, paid, gas, unexplained, closing].map((each) =>
         decimal(each, decimals),
@@ -57,13 +57,35 @@ export function balanceTable(rows: readonly AccountRow[]): Table {
       const whole = { opening, received, paid, gas, unexplained, closing }
       const texts = Object.entries(whole).map(([name, assets]) => [name, String(assets)] as const)
       return {
-        cells: [nameOf({ role, owner }), symbol, ...shown, String(block), signer],
+        cells: [
+          ...[nameOf({ role, owner }), symbol, ...shown],
+          ...[isUnread ? `${block}: no longer read since` : String(block), signer],
+        ],
         data: {
           ...{ role, owner: owner ?? 'signer', account: signer, token, symbol, decimals: String(decimals) },
-          ...{ ...Object.fromEntries(texts), block: String(block) },
+          ...{ ...Object.fromEntries(texts), block: String(block), read: isUnread ? 'no longer' : 'yes' },
         },
       }
     }),
+  }
+}
+
+/** Write what each token was worth on the last page of each account, who says so, and at which block. Pure. */
+export function priceTable(period: Period): Table {
+  const last = Map.groupBy(period, ({ page }) => page.signer).values()
+  const pages = [...last].flatMap((own) => own.at(-1)?.page ?? [])
+  return {
+    columns: ['role', 'token', 'price', 'by', 'block', 'account'],
+    rows: pages.flatMap((page) =>
+      page.prices.map(({ token, usdMicros, by = null, readUntil = page.to }) => {
+        const { role, owner = 'signer', signer } = page
+        const [symbol, block] = [symbolOf(page, { token }), String(readUntil.number)]
+        return {
+          cells: [nameOf(page), symbol, decimal(usdMicros, 6), by ?? '', block, signer],
+          data: { role, owner, account: signer, token, symbol, price: String(usdMicros), by, block },
+        }
+      }),
+    ),
   }
 }
 

@@ -38,7 +38,15 @@ export type Balance = { readonly token: Address | null; readonly assets: bigint 
 export type Position = Balance & { readonly at?: Address }
 
 /** What a whole token, or coin, was worth: millionths of a US dollar. */
-type Price = { readonly token: Address | null; readonly usdMicros: bigint }
+type Price = {
+  readonly token: Address | null
+  readonly usdMicros: bigint
+  /** What says so: the oracle at an address, or where it is stated. The pages of an earlier release do not say it. */
+  readonly by?: Address | 'deployment.assets' | 'limits.prices' | 'fees.nativePrice'
+} & Unread
+
+/** Where it is read no more, as its token was taken off the deployment: the last block that says it. */
+type Unread = { readonly readUntil?: Point }
 
 /** What a vault has in a market, base units, and what the market pays its lenders, a wad a second. */
 export type Lent = { readonly market: Address; readonly assets: bigint; readonly ratePerSecondWad: bigint }
@@ -57,7 +65,8 @@ export type Page = {
   readonly count: number
   readonly lines: readonly Line[]
   /** What has an account, with its unit; collateral is what the oracle of a market prices, anything else the policy. */
-  readonly tokens: readonly (Denomination & Pick<Balance, 'token'> & { readonly isCollateral?: true })[]
+  readonly tokens: readonly (Denomination &
+    Unread & { readonly token: Address | null; readonly isCollateral?: true })[]
   readonly closing: readonly Balance[]
   /** In what it has at the deployment's contracts, by which: escrow, claims and shares of vaults; of a vault, what it lends. */
   readonly positions: readonly Position[]

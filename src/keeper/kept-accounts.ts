@@ -1,47 +1,60 @@
-import { type AccountsDeps, addNextPage } from '../accounts/next-page.ts'
+import { type AccountsDeps, type AccountsOf, addNextPage } from '../accounts/next-page.ts'
 import { resultsOf } from '../accounts/results.ts'
 import type { Clock } from '../clock.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { createRenewed } from './renewed.ts'
 import type { RolePolicy } from './role-policy.ts'
-import { pricesOf } from './shadow-scores.ts'
 
 /** What is final is entered within so long. */
 const EVERY_MS = 15_000
 
+/** What accounts count. */
+export type AccountsMetrics = Pick<Metrics, 'accounted' | 'accountsForked'>
+
 /** Create the accounts of a live role: its signer's, and those of the vaults or funds that it works for. */
 export function createKeptAccounts(
-  { agent, does, policy, ruleset }: Pick<RolePolicy, 'agent' | 'does' | 'policy' | 'ruleset'>,
+  { worksFor, ...of }: Omit<AccountsOf, 'owner'> & { readonly worksFor: RolePolicy['does']['worksFor'] },
   {
     clock,
     log,
-    onAccounted,
+    alarm,
+    metrics,
     ...deps
   }: AccountsDeps & {
     readonly clock: Clock
-    readonly log: Log
-    readonly onAccounted: Metrics['accounted']
+    readonly log: Pick<Log, 'info' | 'warn'>
+    readonly alarm: (error: RolekeeperError) => void
+    readonly metrics: AccountsMetrics
   },
 ): {
   /** Enter what is new where that is due, and do not wait for it. */
   readonly begin: () => void
 } {
-  const { role } = agent
-  const of = { role, ...pricesOf({ policy, ruleset }) }
-  const addOwn = async () => {
-    const added = await addNextPage({ ...of, signer: agent.signer.address }, deps)
-    for (const result of added === null ? [] : resultsOf([added], 'role', new Map()))
-      onAccounted(role, result)
+  const { role } = of
+  const forked = new Set<string>()
+  const add = async (whose: Pick<AccountsOf, 'signer' | 'owner'>) => {
+    const added = await addNextPage({ ...of, ...whose }, deps)
+    if (forked.delete(whose.signer))
+      log.info('accounts go on where the chain had left them', { role, signer: whose.signer })
+    metrics.accountsForked(role, forked.size)
+    // None of a vault's or a fund's money is its signer's.
+    if (whose.owner !== undefined || added === null) return
+    for (const result of resultsOf([added], 'role', new Map())) metrics.accounted(role, result)
   }
-  const others = workedFor(does, ruleset).map((whose) => ({
-    signer: whose.signer,
-    add: () => addNextPage({ ...of, ...whose }, deps),
-  }))
-  const all = [{ signer: agent.signer.address, add: addOwn }, ...others].map(({ signer, add }) =>
-    createRenewed<unknown>(add, {
-      ...{ clock, everyMs: () => EVERY_MS },
-      onFailed: (error) => log.warn('could not keep accounts', { role, signer }, error),
+  const onFailed = (signer: string) => (error: unknown) => {
+    if (!(error instanceof RolekeeperError) || error.code !== 'accounts.forked') {
+      log.warn('could not keep accounts', { role, signer }, error)
+      return
+    }
+    forked.add(signer)
+    metrics.accountsForked(role, forked.size)
+    alarm(error)
+  }
+  const all = [{ signer: of.signer }, ...workedFor(worksFor, of)].map((whose) =>
+    createRenewed(() => add(whose), {
+      ...{ clock, everyMs: () => EVERY_MS, onFailed: onFailed(whose.signer) },
     }),
   )
   return {
@@ -53,12 +66,12 @@ export function createKeptAccounts(
 
 /** List the vaults or funds whose money a role moves: none of it is its signer's. */
 const workedFor = (
-  { worksFor }: Pick<RolePolicy['does'], 'worksFor'>,
-  { deployment }: Pick<RolePolicy['ruleset'], 'deployment'>,
-) =>
+  worksFor: RolePolicy['does']['worksFor'],
+  { deployment }: Pick<AccountsOf, 'deployment'>,
+): readonly Pick<AccountsOf, 'signer' | 'owner'>[] =>
   worksFor === undefined
     ? []
     : deployment[worksFor].map(({ address }) => ({
         signer: address,
-        owner: worksFor === 'vaults' ? ('vault' as const) : ('fund' as const),
+        owner: worksFor === 'vaults' ? 'vault' : 'fund',
       }))

@@ -15,15 +15,25 @@ export type ShadowScores = {
   readonly look: () => Promise<void>
 }
 
-/** The prices of a role's pages. Pure. */
-export const pricesOf = ({
-  policy,
-  ruleset,
-}: Pick<RolePolicy, 'policy' | 'ruleset'>): Omit<MarkedBy, 'vaults'> => ({
-  deployment: ruleset.deployment,
-  pricesUsdMicros: ruleset.limits.pricesUsdMicros,
-  nativePriceUsdMicros: policy.fees.nativePriceUsdMicros,
-})
+/** What of a role's policy prices tokens. */
+type PricedBy = {
+  readonly policy: { readonly fees: Pick<RolePolicy['policy']['fees'], 'nativePriceUsdMicros'> }
+  readonly ruleset: Pick<RolePolicy['ruleset'], 'deployment'> & {
+    readonly limits: Pick<RolePolicy['ruleset']['limits'], 'pricesUsdMicros'>
+  }
+}
+
+/** The prices of accounts and of shadows: what the deployment states, for all roles alike, else what the policy's limits do. Pure. */
+export const pricesOf = ({ policy, ruleset: { deployment, limits } }: PricedBy): Omit<MarkedBy, 'vaults'> => {
+  const stated = deployment.assets.flatMap(({ symbol, price }) =>
+    price === undefined ? [] : [[symbol, price]],
+  )
+  return {
+    deployment,
+    pricesUsdMicros: { ...limits.pricesUsdMicros, ...Object.fromEntries(stated) },
+    nativePriceUsdMicros: policy.fees.nativePriceUsdMicros,
+  }
+}
 
 /** How a role's shadows are marked. Pure. */
 export const markedBy = ({

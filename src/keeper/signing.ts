@@ -6,7 +6,6 @@ import type { UsedParts } from '../guard/budget.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
@@ -15,7 +14,7 @@ import { createKmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createExperience, type RoleExperience } from './experience.ts'
-import { createKeptAccounts } from './kept-accounts.ts'
+import { type AccountsMetrics, createKeptAccounts } from './kept-accounts.ts'
 import { createLiveStages, type LiveStagesDeps } from './live-stages.ts'
 import { createLossBudget } from './loss-budget.ts'
 import { createRivals, type Rivals } from './rivals.ts'
@@ -63,13 +62,13 @@ type SigningDeps = Pick<
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
-  readonly onAccounted: Metrics['accounted']
+  readonly metrics: AccountsMetrics
 }
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
   { agent, does, policy, ruleset, approval, apart }: RolePolicy,
-  { config, clock, log, onKmsCall, onAccounted, ...deps }: SigningDeps,
+  { config, clock, log, onKmsCall, metrics, ...deps }: SigningDeps,
 ): RoleSigning {
   const { journal, nodes, client, gate } = deps
   const key = createRoleKey(agent, config, clock, onKmsCall)
@@ -99,11 +98,17 @@ export function createRoleSigning(
   })
   const { limits, sharing = [] } = ruleset
   const { loss } = limits
-  const owns = { signer: signer.address, sharing, ...pricesOf({ policy, ruleset }) }
+  const prices = pricesOf({ policy, ruleset })
+  // What is lost counts by the limits' own prices, which are careful; accounts by one price a token.
+  const { pricesUsdMicros } = limits
+  const owns = { signer: signer.address, sharing, ...prices, pricesUsdMicros }
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
-  const accounts = createKeptAccounts({ agent, does, policy, ruleset }, { ...deps, clock, log, onAccounted })
+  const accounts = createKeptAccounts(
+    { role, signer: signer.address, worksFor: does.worksFor, ...prices },
+    { ...deps, clock, log, metrics },
+  )
   const experience = createExperience(
     { role, chainId: nodes.chainId, signer: signer.address },
     { ...deps, clock, log },

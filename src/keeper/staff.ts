@@ -217,12 +217,7 @@ function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal):
 function signingOf({ agent, policy }: Candidate, deps: StaffDeps, left: AbortSignal): RoleSigning | null {
   if (policy instanceof RolekeeperError || agent.mode === 'shadow') return null
   const gate = () => closedForNow(deps.gate(), left.aborted)
-  return createRoleSigning(policy, {
-    ...deps,
-    gate,
-    onKmsCall: deps.metrics.kmsCalled,
-    onAccounted: deps.metrics.accounted,
-  })
+  return createRoleSigning(policy, { ...deps, gate, onKmsCall: deps.metrics.kmsCalled })
 }
 
 const noop = () => undefined

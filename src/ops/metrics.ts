@@ -76,6 +76,8 @@ export type Metrics = {
   readonly alarmed: (code: string) => void
   /** What a role said of what succeeded, and what its accounts came to, millionths of a US dollar. */
   readonly accounted: (role: Role, money: Money) => void
+  /** How many accounts of a role stand still, as the chain left a block that one of their pages ends at. */
+  readonly accountsForked: (role: Role, accounts: number) => void
   /** Null where it is in no fleet: such a page has none of its families. */
   readonly fleet: FleetMetrics | null
   /** The text of `/metrics`, in Prometheus's text format 0.0.4. */
@@ -132,6 +134,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     accounted: (role, money) => {
       for (const part of MONEY_PARTS) gauges.money.inc({ role, part }, Number(money[part] ?? 0n) / 1e6)
     },
+    accountsForked: (role, accounts) => gauges.accountsForked.set({ role }, accounts),
     fleet,
     render: (now) => {
       const { version, environment, configHash: config_hash } = facts
@@ -239,6 +242,7 @@ function createGauges(registry: Registry) {
       'What a role said of what succeeded since the start, and what came, by part.',
       ['role', 'part'],
     ),
+    accountsForked: gauge('accounts_forked', 'Accounts whose last block the chain has left.', ['role']),
     markets: gauge('markets', 'Markets by whether the units were proven.', ['role', 'armed']),
     budgets: gauge('budget_used_ratio', 'Part of a rolling budget that is used.', ['role', 'budget']),
     allowances: gauge(

@@ -35,7 +35,9 @@ beforeEach(() => {
 })
 
 const look = async (
-  whose: Pick<Page, 'signer' | 'owner'> = { signer: scene.liquidator },
+  whose: Pick<Page, 'signer' | 'owner'> & { readonly deployment?: Scene['deployment'] } = {
+    signer: scene.liquidator,
+  },
   nodes: Scene['nodes'] = scene.nodes,
 ): Promise<readonly Page[]> => {
   // What was just mined is final once the chain has gone on.
@@ -131,6 +133,42 @@ it('marks what was held at the price of each page', async () => {
   const claimed =
     last?.positions.find(({ token }) => token === scene.deployment.assets[2]?.address)?.assets ?? 0n
   expect(result).toMatchObject({ moved: 1n, positions: 0n, marked: usd('200') + claimed / 10n ** 10n })
+})
+
+it('goes on with a token and a price that were taken off, as they were read last, and never as a loss', async () => {
+  const { world, liquidator, deployment } = scene
+  await world.sETH.write.mint([liquidator, eth('1')], by(world.admin))
+  await world.sUSD.write.mint([liquidator, usd('9')], by(world.admin))
+  const [first] = await look()
+  const { sETH, sUSD } = world
+  // Its market is gone too, and with it the oracle; of the dollar, all that says what it is worth.
+  const without = {
+    ...deployment,
+    markets: [],
+    assets: deployment.assets
+      .filter(({ address }) => address !== sETH.address.toLowerCase())
+      .map((each) => ({ ...each, ...(each.symbol === 'sUSD' ? { symbol: 'other' } : {}) })),
+  }
+  const reading = { signer: liquidator, deployment: without }
+  await sUSD.write.mint([liquidator, usd('1')], by(world.admin))
+  await look(reading)
+  await sUSD.write.mint([liquidator, usd('1')], by(world.admin))
+  const pages = await look(reading)
+  const period = periodOf(pages, 0)
+  expect(resultsOf(period, 'role', new Map())).toMatchObject([{ moved: usd('2'), positions: 0n, marked: 0n }])
+  const gone = balancesOf(period).find(({ token }) => token === sETH.address.toLowerCase())
+  const held = first?.closing.find(({ token }) => token === gone?.token)?.assets
+  expect(gone).toMatchObject({ symbol: 'sETH', isUnread: true, opening: held, closing: held })
+  expect(gone).toMatchObject({ block: first?.to.number, hash: first?.to.hash, unexplained: 0n })
+  expect(pages.at(-1)?.prices).toMatchObject([
+    { token: null, by: 'fees.nativePrice' },
+    { token: sUSD.address.toLowerCase(), by: 'limits.prices', readUntil: first?.to },
+    { token: gone?.token, by: deployment.markets[0]?.oracle, readUntil: first?.to },
+  ])
+  // Listed again, it is read again: what it changed by meanwhile says that nothing explains it.
+  await sETH.write.mint([liquidator, eth('1')], by(world.admin))
+  const [back] = balancesOf(periodOf(await look(), 0)).filter(({ token }) => token === gone?.token)
+  expect(back).toMatchObject({ isUnread: false, closing: (held ?? 0n) + eth('1') })
 })
 
 it('begins no page for what strangers give: it is on the next one', async () => {

@@ -21,13 +21,14 @@ import {
   balanceTable,
   lineTable,
   opportunityTable,
+  priceTable,
   reportTable,
   resultTable,
 } from '../pnl-tables.ts'
 import { configAt } from '../run-order.ts'
 import { type Table, tableText } from '../table.ts'
 
-const BY = [...GROUPS, 'balance', 'line', 'account', 'opportunity', 'report'] as const
+const BY = [...GROUPS, 'balance', 'line', 'account', 'opportunity', 'report', 'price'] as const
 type By = (typeof BY)[number]
 
 const isBy = (text: string): text is By => BY.some((each) => each === text)
@@ -41,7 +42,8 @@ export const pnl = command({
 when it moved, what gas cost, what changed in escrow, claims and shares, and what prices did to what was held. All of it
 is final on chain. --by balance gives each account from its opening to its closing balance; --by line everything that
 moved, with its transaction; --by account the vaults and funds that a role works for; --by opportunity what each came to
-at its end, an hour later and when it was sold, and the block of the prices; --by report each report beside the next one.
+at its end, an hour later and when it was sold, and the block of the prices; --by report each report beside the next one;
+--by price what each token was worth at last, who says so, and at which block.
 
   rolekeeper pnl --since 24h
   rolekeeper pnl --by opportunity --role liquidator
@@ -127,6 +129,8 @@ async function tableOf(by: By, { pages, period, sinceMs, place }: Entered): Prom
       return lineTable(period)
     case 'account':
       return accountTable(workedForOf(period))
+    case 'price':
+      return priceTable(period)
     case 'report':
       return reportTable(reportsOf((await workflowsOf(own, place)).values()))
     case 'opportunity': {

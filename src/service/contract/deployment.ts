@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { addr, hash32 } from './scalars.ts'
-import { name, whole } from './yaml-scalars.ts'
+import { name, positiveUsdMicros, whole } from './yaml-scalars.ts'
 
 /** What a proxy runs, by EIP-1967: pinned with it, because whoever may swap it swaps all that is pinned here. */
 const proxy = z.strictObject({
@@ -10,7 +10,12 @@ const proxy = z.strictObject({
   beacon: z.strictObject({ address: addr, codeHash: hash32 }).optional(),
 })
 const pinned = z.strictObject({ address: addr, codeHash: hash32, proxy: proxy.optional() })
-const asset = pinned.extend({ symbol: z.string().min(1).max(32), decimals: whole(0, 36) })
+const asset = pinned.extend({
+  symbol: z.string().min(1).max(32),
+  decimals: whole(0, 36),
+  /** What one whole token counts as in all accounts, millionths of a dollar, where no market's oracle prices it. */
+  price: positiveUsdMicros().optional(),
+})
 /** What people call it; nothing is looked up by it. */
 const called = { name: name.optional() }
 const vault = pinned.extend(called)

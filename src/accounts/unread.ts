@@ -1,0 +1,34 @@
+import type { Address } from 'viem'
+import type { Balance, Page } from '../journal/accounts.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
+
+/**
+ * Go on with what was taken off the deployment or the policy since the last page, as it was read last: a token, what was at a
+ * contract, a price. Nothing of it is lost; nobody reads it any more. Pure.
+ */
+export function withUnread(
+  read: Omit<Page, 'lines'>,
+  last: Page,
+  { markets, vaults, contracts }: Pick<Deployment, 'markets' | 'vaults' | 'contracts'>,
+): Omit<Page, 'lines'> {
+  const of = (token: Address | null) => (each: { readonly token: Address | null }) => each.token === token
+  const isRead = ({ token }: Pick<Balance, 'token'>) => read.tokens.some(of(token))
+  const known = new Set([...markets, ...vaults, ...contracts].map(({ address }) => address))
+  const left = last.positions.filter((each) => (each.at === undefined ? !isRead(each) : !known.has(each.at)))
+  const positions = [...read.positions, ...left]
+  const held = [...last.closing, ...positions].filter(({ assets }) => assets !== 0n)
+  const tokens = last.tokens
+    .filter((each) => !isRead(each) && held.some(of(each.token)))
+    .map((each) => ({ ...each, readUntil: each.readUntil ?? last.to }))
+  const all = [...read.tokens, ...tokens]
+  const prices = last.prices
+    .filter(({ token }) => all.some(of(token)) && !read.prices.some(of(token)))
+    .map((each) => ({ ...each, readUntil: each.readUntil ?? last.to }))
+  return {
+    ...read,
+    tokens: all,
+    positions,
+    closing: [...read.closing, ...last.closing.filter(({ token }) => tokens.some(of(token)))],
+    prices: [...read.prices, ...prices],
+  }
+}
