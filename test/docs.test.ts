@@ -156,6 +156,7 @@ const isSession = (command: string) => /^(npm start|npx rolekeeper sandbox)\b/.t
 const SHARED = 'npm start'
 /** A busy machine takes three times as long as a quiet one. */
 const TIMEOUT_MS = 150_000
+const COMMAND_MS = 10_000
 
 /** The commands of a block, one a line, without comments; what belongs together stays together. */
 const commandsIn = (code: string): readonly string[] => {
@@ -183,6 +184,9 @@ const others = ran.filter((command) => !isSession(command))
 const NPX = 'npx rolekeeper --help'
 const SHORT_NPX = 'npx() { shift; node src/cli/main.ts "$@"; }\n'
 
+/** Each command is a process of its own: what one has compiled, the next one need not. */
+const COMPILED = mkdtempSync(join(tmpdir(), 'rolekeeper-compiled-'))
+
 type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
 
 /** Start a command in a directory, in a process group of its own, as a terminal does. */
@@ -193,7 +197,7 @@ function start(command: string, directory: string) {
   const child = spawn('sh', ['-e', '-c', script], {
     cwd: directory,
     detached: true,
-    env: { ...process.env, PATH: path },
+    env: { ...process.env, PATH: path, NODE_COMPILE_CACHE: COMPILED },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''
@@ -276,7 +280,7 @@ describe.concurrent('every command of the pages', () => {
 
   afterAll(async () => {
     for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    for (const each of made) rmSync(each, { recursive: true, force: true })
+    for (const each of [...made, COMPILED]) rmSync(each, { recursive: true, force: true })
   })
 
   /** Put what a reader would: an id of a workflow, of one that waits for an answer, or an address. */
@@ -331,7 +335,7 @@ describe.concurrent('every command of the pages', () => {
       interrupt(shared.child)
       expect((await shared.ended).out).toContain('■ summary')
     },
-    TIMEOUT_MS,
+    others.length * COMMAND_MS,
   )
 
   /** Find the first report of the oracle that the pages restate. */
