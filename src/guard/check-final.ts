@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { native } from '../units.ts'
+import type { Proposal } from '../workflow/proposal.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
@@ -239,14 +240,14 @@ const clearanceOf = (
   predictedTokens: readonly TokenChange[],
   { calls, subject, notAfterMs }: Bundle,
   { judgement }: Asked,
-  { ruleset, nowMs }: FinalOptions,
+  { workflow, ruleset, nowMs }: FinalOptions,
 ): Clearance => ({
   rulesetHash: ruleset.hash,
   blockNumber: block.number,
   blockHash: block.hash,
   atMs: nowMs,
   notAfterMs,
-  payloads: calls.map((call, index) => payloadOf(call, bundle[index], ruleset, subject)),
+  payloads: calls.map((call, index) => payloadOf(call, bundle[index], workflow.proposal, ruleset, subject)),
   predictedTokens,
   allowances: calls.flatMap(({ approval }) => approval ?? []),
   uses: usesOf(
@@ -261,11 +262,14 @@ const clearanceOf = (
 function payloadOf(
   call: ClearedCall,
   ran: SimulationResult['bundle'][number] | undefined,
-  { gasHeadroomBps }: Ruleset,
+  { workflowType }: Proposal,
+  { gasHeadroomBps, sanity }: Ruleset,
   subject: Subject,
 ): Clearance['payloads'][number] {
   const gasUsed = ran?.gasUsed ?? 0n
-  const wanted = (gasUsed * gasHeadroomBps) / BPS
+  // Who is to pay in the same call must not know by its gas whether it is tried out.
+  const isPaid = sanity.get(workflowType)?.loses !== undefined
+  const wanted = isPaid ? call.rule.gasMax : (gasUsed * gasHeadroomBps) / BPS
   const gasLimit = wanted < call.rule.gasMax ? wanted : call.rule.gasMax
   const tokens = loggedChanges(ran?.logs ?? [], subject.self)
   return {

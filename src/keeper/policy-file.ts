@@ -18,7 +18,7 @@ import { deployment } from '../service/contract/deployment.ts'
 import { addr } from '../service/contract/scalars.ts'
 import type { Codes } from './policy-functions.ts'
 import { lintsOf } from './policy-lints.ts'
-import { among, compilePolicy, sectionsOf } from './role-policy.ts'
+import { compilePolicy, sectionsOf } from './role-policy.ts'
 
 /** What of a run configuration a policy is read by: no secret has to be there. */
 const pinned = z.looseObject({
@@ -98,11 +98,15 @@ export function openPolicy(file: string, config: string) {
   const yaml = loadWithIncludes(file)
   const does = agentOf(yaml)
   const { agents, ...ground } = checkYaml(loadYaml(config), staffed)
-  const compiled = compilePolicy(yaml, does, ground)
   const placed = agents.map((each) => ({ ...each, policy: resolve(dirname(config), each.policy) }))
   const agent = placed.find(({ role, policy }) => role === does.role && policy === resolve(file))
-  const ruleset = agent === undefined ? compiled.ruleset : among(compiled.ruleset, agent, { agents: placed })
-  return { yaml, role: does.role, ...compiled, ruleset, isStaffed: agent !== undefined }
+  const staff = agent === undefined ? undefined : { agent, agents: placed }
+  return {
+    yaml,
+    role: does.role,
+    ...compilePolicy(yaml, does, ground, staff),
+    isStaffed: agent !== undefined,
+  }
 }
 
 /** What is weak in a policy that loads: where, what, and what to do about it. */

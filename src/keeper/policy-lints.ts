@@ -24,26 +24,12 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
     sanityOf(compiled.ruleset.role).strategy ?? [],
     compiled.ruleset.deployment.assets,
   ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
-  ...unpricedSales(compiled),
   ...idleDays(compiled),
   ...idleApprovals(compiled),
   ...idleLifetime(compiled),
   ...idleFees(compiled),
   ...slips(compiled),
 ]
-
-/** What a failed sale leaves to be taken refuses all else until it is revoked, where nothing says what it counts as. */
-function unpricedSales({ policy: { guard, limits }, ruleset: { role } }: Compiled): readonly Weakness[] {
-  const named = sanityOf(role).contracts?.(guard.sanity) ?? []
-  const sold = named.flatMap(([place]) => /^exits\.([^/]+)\/.*\.venue$/.exec(place)?.[1] ?? [])
-  return [...new Set(sold)]
-    .filter((symbol) => limits.pricesUsdMicros[symbol] === undefined)
-    .map((symbol) => ({
-      path: ['limits', 'prices'],
-      problem: `guard.sanity.exits sells ${symbol}, which limits.prices does not price: after a sale that failed nothing is cleared until its allowance is revoked`,
-      fix: `write what one whole ${symbol} counts as`,
-    }))
-}
 
 /** A limit of a day that 24 hours at their own limit do not reach. */
 function idleDays({ policy: { limits } }: Compiled): readonly Weakness[] {

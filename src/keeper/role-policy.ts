@@ -12,6 +12,7 @@ import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { membersOf, type Said } from '../guard/policy/difference.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
 import { policyError } from '../guard/policy/policy-error.ts'
+import { checkSentAtOnce } from '../guard/policy/sent-at-once.ts'
 import { amongOurs, compileRuleset, type Ruleset } from '../guard/ruleset.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { assertViews } from '../observe/views.ts'
@@ -69,35 +70,17 @@ export function positionOf(agent: AgentConfig): Position {
 export function loadRolePolicy(position: Position, config: RunConfig): RolePolicy {
   const { agent, does } = position
   const yaml = loadWithIncludes(agent.policy)
-  const compiled = compilePolicy(yaml, does, config)
+  const compiled = compilePolicy(yaml, does, config, { agent, agents: config.agents })
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
   const monitored =
     agent.monitor === undefined ? {} : { monitored: monitoredBy(agent.monitor, position, config) }
-  return {
-    agent,
-    does,
-    ...compiled,
-    ruleset: among(compiled.ruleset, agent, config),
-    apart: apartOf(agent, config.agents),
-    ...monitored,
-  }
+  return { agent, does, ...compiled, apart: apartOf(agent, config.agents), ...monitored }
 }
-
-/** The rules of an agent among the signers of its run configuration. Pure. */
-export const among = (
-  ruleset: Ruleset,
-  agent: Pick<AgentConfig, 'role' | 'policy'>,
-  { agents }: { readonly agents: readonly Sharing[] },
-): Ruleset =>
-  amongOurs(ruleset, {
-    ours: agents.map(({ signer }) => signer.address),
-    sharing: sharingOf(agent, agents),
-  })
 
 /** A monitor decides nothing, so it does not keep its role from working either. */
 function monitoredBy(file: string, { agent, does }: Position, config: RunConfig): Ruleset | RolekeeperError {
   try {
-    return among(compilePolicy(loadWithIncludes(file), does, config).ruleset, agent, config)
+    return compilePolicy(loadWithIncludes(file), does, config, { agent, agents: config.agents }).ruleset
   } catch (error) {
     if (error instanceof RolekeeperError) return error
     throw error
@@ -110,26 +93,37 @@ type Ground = Pick<RunConfig, 'environment'> & {
   readonly service: Pick<RunConfig['service'], 'assumptions'>
 }
 
+/** The agent that works by a policy, and all of its run configuration. */
+type Staff = { readonly agent: Pick<AgentConfig, 'role' | 'policy'>; readonly agents: readonly Sharing[] }
+
 /**
  * Check and compile a policy that was read.
+ * @param staff absent for a file that no agent names: it is held to what one key may lose, and its rules know no signers.
  * @throws RolekeeperError what checking and compiling throw, with the place in the file, and `policy.for_sandbox`.
  */
 export const compilePolicy = (
   yaml: YamlFile,
   does: Agent,
   { environment, deployment, service }: Ground,
+  staff?: Staff,
 ): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval' | 'said'> =>
   locating(yaml, () => {
     const policy = checkPolicy(yaml, does.role, sectionsOf(does, deployment.assets))
     assertEnvironment(policy, environment)
     assertViews(does.views ?? [], policy.guard.views)
     assertContracts('strategy', does.contracts?.(policy.strategy) ?? [], deployment)
-    assertContracts('guard.sanity', sanityOf(does.role).contracts?.(policy.guard.sanity) ?? [], deployment)
+    const { contracts, sends } = sanityOf(does.role)
+    assertContracts('guard.sanity', contracts?.(policy.guard.sanity) ?? [], deployment)
     assertStrategy(yaml, does.role, deployment)
+    const sharing = staff === undefined ? [] : sharingOf(staff.agent, staff.agents)
+    const sent = sends?.(policy.guard.sanity) ?? []
+    checkSentAtOnce(sent, policy.limits, deployment.assets, Math.max(1, sharing.length))
     const rules = compileRuleset(policy, deployment, service.assumptions.revalidations)
     const approval = compileApproval(policy.approval, deployment)
     // Who is asked and what is offered bind what is not public yet as the rules do: under others it is judged anew.
-    const ruleset = { ...rules, hash: contentHash([rules.hash, approval.hash, policy.fees]) }
+    const alone = { ...rules, hash: contentHash([rules.hash, approval.hash, policy.fees]) }
+    const ours = staff?.agents.map(({ signer }) => signer.address)
+    const ruleset = ours === undefined ? alone : amongOurs(alone, { ours, sharing })
     return { policy, ruleset, approval, said: membersOf(yaml.value) }
   })
 

@@ -160,6 +160,7 @@ describe('the judgements of a role', () => {
         ['saleMax', 'guard.sanity.exits.*.saleMax', '2 sBTC', '2 sBTC', '2.1 sBTC'],
         ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '2.01 %'],
         ['exitDiscountMax', 'guard.sanity.exitDiscountMax', '2 %', '2 %', '1.99 %'],
+        ['tipShareMax', 'guard.sanity.gasShare', '50 %', '50 %', '50.01 %'],
         ['repayMax', 'limits.perWorkflow.movedMax', '9 USD', '9 USD', '10 USD'],
         ['repayPerHourMax', 'limits.perHour.movedMax', '9 USD', '9 USD', '10 USD'],
       ],
@@ -191,6 +192,8 @@ describe('the judgements of a role', () => {
   ])('bound what the strategy of the %s asks for', (role, bounds) => {
     const strategy = sanityOf(role).strategy ?? []
     expect(strategy.map(({ of }) => of)).toEqual(bounds.map(([of]) => of))
+    // What is not in a file is as its schema says.
+    expect(contradictionsIn({}, strategy, TOKENS)).toEqual([])
     const nest = (path: string, value: string) =>
       path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
     for (const [of, to, limit, at, past] of bounds) {

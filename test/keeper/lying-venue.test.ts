@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import solc from 'solc'
-import { type Abi, type Address, keccak256, parseUnits } from 'viem'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Abi, type Address, keccak256, parseGwei, parseUnits } from 'viem'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { assetAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
@@ -10,6 +10,7 @@ import { BTC, SENT } from '../sandbox/indexer/scene.ts'
 import { createKeeperScene, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { policyOfOneOracle } from '../support/policies.ts'
 
+const SALE = 'own.liquidator.sell'
 const PAIR = 'sBTC/sUSD'
 const EXIT = { venue: 'btcExit', saleMax: '1 sBTC' }
 const HELD = parseUnits('3', 8)
@@ -33,6 +34,7 @@ let world: KeeperScene
 beforeAll(async () => {
   world = await createKeeperScene()
 })
+afterEach(() => world.rest())
 afterAll(() => world.stop())
 
 /** Deploy the venue, pay it in and price what is sold: what it is told to do, and what a configuration pins. */
@@ -73,6 +75,12 @@ async function openVenue() {
         functionName: 'set',
         args: [paidBps, takenBps],
       }),
+    /** Before all that waits. */
+    tell: () =>
+      client.writeContract({
+        ...{ ...by, address: venue, abi, functionName: 'tell' },
+        ...{ maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: parseGwei('90') },
+      }),
   }
 }
 
@@ -90,31 +98,54 @@ function sellingPolicy(): string {
   return file
 }
 
-it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and leaves it nothing to take', async () => {
-  const { client, at } = world.scene
-  // Of what the calls insist on it pays all but two ten-thousandths, and it takes half of what it may.
-  const { venue, pins } = await world.quickly(async () => {
-    const opened = await openVenue()
-    await opened.set(9_998n, 5_000n)
-    return opened
+/** Start the keeper beside a venue that pays all but two ten-thousandths of what is insisted on, and takes half of what it may. */
+async function openKeeper() {
+  const opened = await world.quickly(async () => {
+    const venue = await openVenue()
+    await venue.set(9_998n, 5_000n)
+    return venue
   })
   const { deployment } = z
     .object({ deployment: z.looseObject({}) })
     .parse(parse(readFileSync(world.configFile(), 'utf8')))
-  const keeper = await world.start({
-    deployment: { ...deployment, contracts: pins },
-    agents: [world.liquidator({ policy: sellingPolicy() })],
-  })
+  const start = () =>
+    world.start({
+      directory: join(world.directory, opened.venue),
+      deployment: { ...deployment, contracts: opened.pins },
+      agents: [world.liquidator({ policy: sellingPolicy() })],
+    })
+  return { ...opened, start }
+}
+
+const ownsBtc = () => {
+  const { client, at } = world.scene
+  const read = { abi: assetAbi, address: at('sBTC') } as const
+  return client.readContract({ ...read, functionName: 'balanceOf', args: [world.signer] })
+}
+
+it('gives a venue in a block the gas of its trial, so that it cannot tell one from the other', async () => {
+  const { start } = await openKeeper()
+  const keeper = await start()
+  await keeper.until(reached('confirmed', SALE))
+  expect(await ownsBtc()).toBe(HELD - parseUnits('1', 8))
+}, 60_000)
+
+it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and leaves it nothing to take', async () => {
+  const { client, at } = world.scene
+  const { venue, start, tell } = await openKeeper()
+  const owned = await ownsBtc()
+  await client.setIntervalMining({ interval: 0 })
+  const keeper = await start()
+  await keeper.untilSlot(reached('in_flight', SALE), 'sent')
+  await tell()
+  await client.setIntervalMining({ interval: 1 })
   const alarm = await keeper.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
   expect(alarm).toMatchObject({
     message: expect.stringContaining('(effects_differ)'),
     fix: expect.stringContaining('a contract may know a simulation from the chain'),
   })
-  const read = { abi: assetAbi, address: at('sBTC') } as const
-  const owns = await client.readContract({ ...read, functionName: 'balanceOf', args: [world.signer] })
-  expect(HELD - owns).toBe(parseUnits('0.5', 8))
-  expect(await client.readContract({ ...read, functionName: 'allowance', args: [world.signer, venue] })).toBe(
-    0n,
-  )
-  expect(keeper.events.filter(reached('in_flight', 'own.liquidator.sell'))).toHaveLength(1)
+  expect(owned - (await ownsBtc())).toBe(parseUnits('0.5', 8))
+  const allowance = { abi: assetAbi, address: at('sBTC'), functionName: 'allowance' } as const
+  expect(await client.readContract({ ...allowance, args: [world.signer, venue] })).toBe(0n)
+  expect(keeper.events.filter(reached('in_flight', SALE))).toHaveLength(1)
 }, 60_000)

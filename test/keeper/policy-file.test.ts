@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toFunctionSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
 import { createPersonKey } from '../../src/guard/person.ts'
@@ -141,15 +142,43 @@ describe('a policy that is checked before anything runs by it', () => {
     shipped
       .replace('  exits: {}', `  exits: { cbBTC/USDC: { venue: ${strategy}, saleMax: "1 cbBTC" } }`)
       .replace('    exits: {}', `    exits: { cbBTC/USDC: { ${guard}, saleMax: "1 cbBTC" } }`)
-  it('says of what is sold that nothing prices it, and of a venue which function its code has not', () => {
-    const policy = sold(
-      'ethReferenceOracle',
-      'venue: ethReferenceOracle, referenceContract: btcReferenceOracle',
+  const sale = (price: string, loss = 'loss: { perHour: "60,000 USD", perDay: "60,000 USD" }') =>
+    sold('ethReferenceOracle', 'venue: ethReferenceOracle, referenceContract: btcReferenceOracle')
+      .replace('prices: { ', `prices: { ${price}`)
+      .replace(/loss: \{ perHour.*\}/, loss)
+  it('is refused where venues that lie would keep more at once than an hour may lose, and where nobody can say', () => {
+    const dearer = written(sale('cbBTC: "60,000.01 USD", '))
+    expect(() => checkFile(dearer, CONFIG)).toThrow(
+      /liquidator\.yaml:\d+:\d+: guard\.sanity\.exits: venues that lie would keep 60,000\.01 USD at once, and limits\.loss\.perHour is 60,000 USD: exits\.cbBTC\/USDC\.saleMax is 1 cbBTC, 60,000\.01 USD\. Fix: lower saleMax, in strategy\.exits too, or raise limits\.loss\.perHour/,
     )
-    const file = written(policy.replace('prices: { ', 'prices: { cbBTC: "60,000 USD", '))
-    expect(checkFile(written(policy), CONFIG).lints.map(({ problem }) => problem)).toEqual([
-      'guard.sanity.exits sells cbBTC, which limits.prices does not price: after a sale that failed nothing is cleared until its allowance is revoked',
-    ])
+    expect(() => checkFile(written(sale('')), CONFIG)).toThrow(
+      'guard.sanity.exits.cbBTC/USDC.saleMax: limits.prices has no cbBTC, so nobody can say what a sale may lose. Fix: write there what one whole cbBTC is worth.',
+    )
+    expect(() => checkFile(written(sale('cbBTC: "60,000 USD", ', '')), CONFIG)).toThrow(
+      'guard.sanity.exits: limits.loss is missing, and what a venue keeps that lies counts in it. Fix: write limits.loss',
+    )
+  })
+
+  it('counts what a venue keeps that lies once for each live key', () => {
+    const kept = sale('cbBTC: "30,000 USD", ')
+    const file = written(kept)
+    const run = parse(readFileSync(CONFIG, 'utf8'))
+    const agent = (digit: string) => ({
+      ...{ role: 'liquidator', mode: 'live', policy: file },
+      signer: { kms: { address: `0x${digit.repeat(40)}` } },
+    })
+    const among = (...digits: readonly string[]) => {
+      const config = written(
+        stringify({ ...run, agents: digits.map(agent) }, { defaultStringType: 'QUOTE_DOUBLE' }),
+      )
+      return () => checkFile(file, config)
+    }
+    expect(among('a', 'b')).not.toThrow()
+    expect(among('a', 'b', 'c')).toThrow('venues that lie would keep 90,000 USD at once from 3 keys')
+  })
+
+  it('says of a venue which function its code has not', () => {
+    const file = written(sale('cbBTC: "60,000 USD", '))
     const [swap, quote] = ['swap(address,uint256,uint256,address,uint256)', 'quote(address,uint256)'] as const
     const lintsOf = (...functions: readonly string[]) => {
       const code = functions.map((each) => toFunctionSelector(each).slice(2)).join('')

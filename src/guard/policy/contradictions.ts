@@ -34,14 +34,20 @@ export function contradictionsIn(
   assets: readonly Denomination[],
 ): readonly Contradiction[] {
   const all = leavesOf(file, [])
-  return bounds.flatMap(({ of, is, to }) => {
+  return bounds.flatMap(({ of, is, to, otherwise }) => {
     const section = to.split('.').slice(0, -1)
     const name = to.split('.').at(-1)
-    const limits = all.filter(
-      ({ path }) =>
-        (name === '*' || path.at(-1) === name) && section.every((part, index) => path[index] === part),
+    const limits = orElse(
+      all.filter(
+        ({ path }) =>
+          (name === '*' || path.at(-1) === name) && section.every((part, index) => path[index] === part),
+      ),
+      { path: to.split('.'), text: otherwise?.to },
     )
-    const stated = all.filter(({ path }) => path[0] === 'strategy' && path.at(-1) === of)
+    const stated = orElse(
+      all.filter(({ path }) => path[0] === 'strategy' && path.at(-1) === of),
+      { path: ['strategy', of], text: otherwise?.of },
+    )
     return stated.flatMap((mine) => {
       // A limit of one lane or token is about settings of the same one.
       const limit = limits.find(({ path }) =>
@@ -52,6 +58,12 @@ export function contradictionsIn(
     })
   })
 }
+
+/** What is said, or what counts where nothing is. */
+const orElse = (
+  said: readonly Found[],
+  { path, text }: { readonly path: readonly string[]; readonly text: string | undefined },
+): readonly Found[] => (said.length > 0 || text === undefined ? said : [{ path, text }])
 
 function leavesOf(value: unknown, path: readonly string[]): readonly Found[] {
   if (typeof value === 'string') return [{ path, text: value }]

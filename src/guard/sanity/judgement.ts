@@ -10,6 +10,7 @@ import type { Proposal } from '../../workflow/proposal.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
+import type { SentAtOnce } from '../policy/sent-at-once.ts'
 import type { Reads } from '../views.ts'
 
 /** What a judgement is about, and where it asks the chain. */
@@ -68,6 +69,8 @@ export type StrategyBound = {
   readonly is: 'atMost' | 'atLeast' | 'leaves' | 'same'
   /** From the top of the policy: `guard.sanity.priceAgeMax`; `guard.sanity.inventoryMax.*` has one of each token. */
   readonly to: string
+  /** What counts where the file does not say one of them; absent where both have to be said. */
+  readonly otherwise?: { readonly of: string; readonly to: string }
 }
 
 /** A role's own judgements, and the schema of the limits that they keep: `guard.sanity` of its policy. */
@@ -78,6 +81,8 @@ export type RoleSanity<Limits = unknown> = {
   checks(limits: Limits): readonly (readonly [WorkflowType, SanityCheck])[]
   /** The contracts that these limits name, as the deployment has to pin them, by their places under `guard.sanity`. */
   contracts?(limits: Limits): readonly (readonly [place: string, name: string])[]
+  /** The most that one workflow sends to whom these limits name, where a lie keeps it. */
+  sends?(limits: Limits): readonly SentAtOnce[]
   /** How the strategy and these limits, or those of what is moved, go together. */
   readonly strategy?: readonly StrategyBound[]
 }

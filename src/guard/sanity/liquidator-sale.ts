@@ -12,6 +12,7 @@ import {
 } from '../../service/contract/yaml-scalars.ts'
 import { amountText, type Denomination, percent } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
+import type { SentAtOnce } from '../policy/sent-at-once.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView, createView, uint, type View } from '../views.ts'
 import { type About, type Judgement, marketOf, type SanityCheck, unread } from './judgement.ts'
@@ -58,6 +59,12 @@ export type SaleLimits = {
 /** Name the venues that the limits of sales name. Pure. */
 export const venuesOf = (exits: SaleLimits['exits']): readonly (readonly [string, string])[] =>
   Object.entries(exits).map(([pair, { venue }]) => [`exits.${pair}.venue`, venue])
+
+/** Say what one sale sends to each venue at most. Pure. */
+export const sentTo = (exits: SaleLimits['exits']): readonly SentAtOnce[] =>
+  Object.entries(exits).map(([pair, { saleAssetsMax: assets }]) => ({
+    ...{ place: `exits.${pair}.saleMax`, symbol: pair.split('/')[0] ?? '', assets },
+  }))
 
 /**
  * What a sale may lose: at least the rest of its worth comes in within the same call, or it reverts. By the bound of the

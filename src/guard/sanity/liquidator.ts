@@ -11,7 +11,7 @@ import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, type Judgement, marketOf, type RoleSanity, unread } from './judgement.ts'
 import { askInventory, inventoryLimits } from './liquidator-inventory.ts'
-import { saleCheck, saleLimits, venuesOf } from './liquidator-sale.ts'
+import { saleCheck, saleLimits, sentTo, venuesOf } from './liquidator-sale.ts'
 import { judgeSettlement } from './liquidator-settlement.ts'
 import {
   bonusView,
@@ -220,6 +220,9 @@ function checkProfit(
   )
 }
 
+/** What the strategy and the limits take where the file says nothing. */
+const DISCOUNT = { of: '2 %', to: '2 %' }
+
 /** The liquidator's judgements, from chain reads by the views below alone. */
 export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
   limits: liquidationLimits,
@@ -228,6 +231,7 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     ...referencesOf('exits', exits),
     ...(typeof native === 'bigint' ? [] : [['nativePrice.contract', native.contract] as const]),
   ],
+  sends: ({ exits }) => sentTo(exits),
   strategy: [
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'profitMin', is: 'atLeast', to: 'guard.sanity.profitMin' },
@@ -235,8 +239,10 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax.*' },
     { of: 'venue', is: 'same', to: 'guard.sanity.exits.venue' },
     { of: 'saleMax', is: 'atMost', to: 'guard.sanity.exits.saleMax' },
-    { of: 'exitDiscountMax', is: 'atMost', to: 'guard.sanity.exitDiscountMax' },
-    { of: 'exitDiscountMax', is: 'atLeast', to: 'guard.sanity.exitDiscountMax' },
+    { of: 'exitDiscountMax', is: 'atMost', to: 'guard.sanity.exitDiscountMax', otherwise: DISCOUNT },
+    { of: 'exitDiscountMax', is: 'atLeast', to: 'guard.sanity.exitDiscountMax', otherwise: DISCOUNT },
+    // The tip is a part of the gas.
+    { of: 'tipShareMax', is: 'atMost', to: 'guard.sanity.gasShare', otherwise: { of: '50 %', to: '90 %' } },
     { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
     { of: 'repayPerHourMax', is: 'atMost', to: 'limits.perHour.movedMax' },
   ],

@@ -22,3 +22,11 @@ it('amounts of other units, and what says nothing, contradict nothing', () => {
   expect(found({ max: '2 %' }, { max: '1 USD' })).toEqual([])
   expect(found({ max: '2 %', other: null }, { max: null })).toEqual([])
 })
+
+it('what is said of one alone is held against what the other is where nothing is said', () => {
+  const withDefaults = [{ ...bounds[0], otherwise: { of: '2 %', to: '3 %' } }]
+  const foundIn = (file: unknown) => contradictionsIn(file, withDefaults, []).map(({ path }) => path)
+  expect(foundIn({ guard: { sanity: { max: '1.99 %' } } })).toEqual(['strategy.max'])
+  expect(foundIn({ strategy: { max: '3.01 %' } })).toEqual(['strategy.max'])
+  expect(foundIn({})).toEqual([])
+})
