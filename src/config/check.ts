@@ -20,15 +20,19 @@ export function checkYaml<S extends z.ZodType>(
   const result = schema.safeParse(yaml.value)
   if (result.success) return result.data
   const { issues } = result.error
-  // A mistyped key is two problems, one unknown and one missing: the unknown one says more.
-  const first = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
-  invariant(first !== undefined, 'a failed check has an issue')
-  const problem = describe(innermost(first), yaml, { schema, read })
-  throw configError(yaml, problem, issues.length)
+  const { issue, beside } = innermost(issues)
+  const problem = describe(issue, yaml, { schema, read, beside })
+  throw configError(yaml, problem, issues.length - (problem.also ?? 0))
 }
 
 /** One thing that is wrong in a file: where, what, and what to do about it. */
-type Problem = { readonly path: Path; readonly text: string; readonly fix: string }
+type Problem = {
+  readonly path: Path
+  readonly text: string
+  readonly fix: string
+  /** How many problems beside it that says as well. */
+  readonly also?: number
+}
 
 /** Make the one-line error of a problem in a file. Pure. */
 function configError(yaml: YamlFile, problem: Problem, problems = 1): RolekeeperError {
@@ -66,31 +70,58 @@ const origin = (text: string) => {
 
 type Issue = z.core.$ZodIssue
 
-/** Of a union's branches, follow the one that got furthest: that is most likely what was meant. */
-function innermost(issue: Issue): Issue {
-  if (issue.code !== 'invalid_union') return issue
-  const branches = issue.errors.flatMap(([first]) => (first === undefined ? [] : [first]))
-  const deepest = branches.toSorted((a, b) => b.path.length - a.path.length)[0]
-  if (deepest === undefined || deepest.path.length === 0) return issue
-  return innermost({ ...deepest, path: [...issue.path, ...deepest.path] })
+/**
+ * Choose what is said of several: a mistyped key is two, one unknown and one missing, of which the unknown one says more. Of a
+ * union's branches, follow the one that got furthest: that is most likely what was meant.
+ */
+function innermost(issues: readonly Issue[]): { readonly issue: Issue; readonly beside: readonly Issue[] } {
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
+  invariant(issue !== undefined, 'a failed check has an issue')
+  if (issue.code !== 'invalid_union') return { issue, beside: issues }
+  const depthOf = (branch: readonly Issue[]) => Math.max(0, ...branch.map(({ path }) => path.length))
+  const [deepest = []] = issue.errors.toSorted((one, other) => depthOf(other) - depthOf(one))
+  if (depthOf(deepest) === 0) return { issue, beside: issues }
+  return innermost(deepest.map((each) => ({ ...each, path: [...issue.path, ...each.path] })))
 }
 
-function describe(
-  issue: Issue,
-  yaml: YamlFile,
-  { schema, read }: { readonly schema: z.ZodType; readonly read: readonly string[] },
+/** What a key is told by: which ones there are, those that were read before, and the problems beside it. */
+type Around = {
+  readonly schema: z.ZodType
+  readonly read: readonly string[]
+  readonly beside: readonly Issue[]
+}
+
+/** Say of a key that nobody knows what it stands for, most likely: one that is missing beside it, before any other. */
+function describeUnknown(
+  { path: parent, keys: [key = ''] }: z.core.$ZodIssueUnrecognizedKeys,
+  { value }: YamlFile,
+  { schema, read, beside }: Around,
 ): Problem {
-  if (issue.code === 'unrecognized_keys') {
-    const key = issue.keys[0] ?? ''
-    const path = [...issue.path, key]
-    const allowed = [...keysAt(schema, issue.path), ...(issue.path.length === 0 ? read : [])]
-    const near = nearest(key, allowed)
-    return {
-      path,
-      text: `${written(path)} is not a known key${allowed.length > 0 ? `; allowed: ${allowed.join(', ')}` : ''}`,
-      fix: near === undefined ? 'remove it' : `write \`${near}\`, or remove it`,
-    }
+  const path = [...parent, key]
+  const allowed = [...keysAt(schema, parent), ...(parent.length === 0 ? read : [])]
+  const missing = beside
+    .filter(({ path: at }) => written(at.slice(0, -1)) === written(parent) && at.length === path.length)
+    .filter(({ path: at }) => at.reduce(member, value) === undefined)
+    .map(({ path: at }) => String(at.at(-1)))
+  const [listed, are] = [missing.join(', '), missing.length === 1 ? 'is' : 'are']
+  const instead = nearest(key, missing)
+  const near = nearest(key, allowed)
+  const otherwise = listed === '' ? 'remove it' : `remove it, and add \`${listed}\``
+  return {
+    path,
+    also: missing.length,
+    text: `${written(path)} is not a known key${listed === '' ? '' : `, and ${listed} ${are} missing`}${allowed.length > 0 ? `; allowed: ${allowed.join(', ')}` : ''}`,
+    fix:
+      instead !== undefined
+        ? `write \`${instead}\``
+        : near === undefined
+          ? otherwise
+          : `write \`${near}\`, or remove it`,
   }
+}
+
+function describe(issue: Issue, yaml: YamlFile, around: Around): Problem {
+  if (issue.code === 'unrecognized_keys') return describeUnknown(issue, yaml, around)
   const value = issue.path.reduce<unknown>(member, yaml.value)
   const name = written(issue.path)
   const fix = issue.code === 'custom' && typeof issue.params?.fix === 'string' ? issue.params.fix : undefined
@@ -128,12 +159,23 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 /** The keys that a schema takes at a path; empty where the schema does not say. */
 function keysAt(schema: z.ZodType, path: Path): readonly string[] {
-  let node: unknown = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' })
+  let nodes = [z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as unknown]
   for (const part of path) {
-    node = typeof part === 'number' ? member(node, 'items') : member(member(node, 'properties'), part)
+    nodes = nodes
+      .flatMap(branchesOf)
+      .map((node) =>
+        typeof part === 'number'
+          ? member(node, 'items')
+          : (member(member(node, 'properties'), part) ?? member(node, 'additionalProperties')),
+      )
   }
-  const properties = member(node, 'properties')
-  return properties !== null && typeof properties === 'object' ? Object.keys(properties) : []
+  const properties = nodes.flatMap(branchesOf).map((node) => member(node, 'properties'))
+  return [...new Set(properties.flatMap((each) => Object.keys(each ?? {})))]
+}
+
+const branchesOf = (node: unknown): readonly unknown[] => {
+  const branches = member(node, 'anyOf')
+  return Array.isArray(branches) ? branches.flatMap(branchesOf) : [node]
 }
 
 /** More than this many are not read by anybody. */

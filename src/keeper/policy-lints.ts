@@ -24,12 +24,34 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
     sanityOf(compiled.ruleset.role).strategy ?? [],
     compiled.ruleset.deployment.assets,
   ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
+  ...sharedSources(compiled),
   ...idleDays(compiled),
   ...idleApprovals(compiled),
   ...idleLifetime(compiled),
   ...idleFees(compiled),
   ...slips(compiled),
 ]
+
+/** A second source has one price: that of another token bears nothing out, and nothing of this one would ever be done. */
+function sharedSources({ policy: { guard }, ruleset: { role } }: Compiled): readonly Weakness[] {
+  const named = sanityOf(role).contracts?.(guard.sanity) ?? []
+  const sources = named.flatMap(([place, name]) => {
+    const [, token] = /^\w+\.([^/.]+).*\.referenceContract$/.exec(place) ?? []
+    return token === undefined ? [] : [{ place, name, token }]
+  })
+  return sources.flatMap(({ place, name, token }) => {
+    const other = sources.find((each) => each.name === name && each.token !== token)
+    return other === undefined
+      ? []
+      : [
+          {
+            path: ['guard', 'sanity', ...place.split('.')],
+            problem: `guard.sanity.${place} is ${name}, which prices ${other.token} at guard.sanity.${other.place}: one of them is refused each time`,
+            fix: `name a second source of ${token}`,
+          },
+        ]
+  })
+}
 
 /** A limit of a day that 24 hours at their own limit do not reach. */
 function idleDays({ policy: { limits } }: Compiled): readonly Weakness[] {

@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import type { Agent } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
+import { nearest } from '../config/check.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { loadWithIncludes } from '../config/include.ts'
 import { checkPolicy, locating, type Policy } from '../config/policy.ts'
@@ -154,18 +155,20 @@ function assertStrategy({ value }: YamlFile, role: string, { assets }: Deploymen
 /** What could never be read, or is never there to sell at, would look like a moment's trouble for good. */
 function assertContracts(
   section: string,
-  names: readonly (readonly [place: string, name: string])[],
+  said: readonly (readonly [place: string, name: string])[],
   { contracts }: Pick<Deployment, 'contracts'>,
 ): void {
-  const absent = names.find(([, name]) => !contracts.some((contract) => contract.name === name))
+  const absent = said.find(([, name]) => !contracts.some((contract) => contract.name === name))
   if (absent === undefined) return
   const path = `${section}.${absent[0]}`
-  const known = contracts.map(({ name }) => name).join(', ')
+  const names = contracts.map(({ name }) => name)
+  const near = nearest(absent[1], names)
+  const fix = near === undefined ? 'correct the name' : `write ${near}`
   throw new RolekeeperError(
     'policy.contract_unknown',
     `${path} is ${absent[1]}, which deployment.contracts does not pin.`,
     {
-      fix: `pin it in the run configuration, or correct the name; pinned are: ${known || 'none'}.`,
+      fix: `pin it in the run configuration, or ${fix}; pinned are: ${names.join(', ') || 'none'}.`,
       facts: { path },
     },
   )

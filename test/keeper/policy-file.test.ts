@@ -159,6 +159,27 @@ describe('a policy that is checked before anything runs by it', () => {
     )
   })
 
+  it('is told of a mistyped key which missing one it stands for, also in a mapping by token and in one of two forms', () => {
+    const mistyped = (was: string, is: string) => () => checkFile(written(shipped.replace(was, is)), CONFIG)
+    expect(mistyped('exitHaircutBase:', 'exitHaircut:')).toThrow(
+      'strategy.collaterals.cbBTC.exitHaircut is not a known key, and exitHaircutBase is missing; allowed: inventoryMax, exitHaircutBase, exitHaircutPerMillionUsd. Fix: write `exitHaircutBase`',
+    )
+    expect(mistyped('{ contract: btcReferenceOracle, div', '{ oracle: btcReferenceOracle, div')).toThrow(
+      'strategy.secondPrice.cbBTC/USDC.oracle is not a known key, and contract is missing; allowed: contract, divergenceMax, ageMax. Fix: remove it, and add `contract`',
+    )
+    expect(mistyped('contract: btcReferenceOracle', 'contract: btcReferenceOracel')).toThrow(
+      'or write btcReferenceOracle; pinned are',
+    )
+  })
+
+  it('says where the second price of one token is that of another', () => {
+    const exit = 'venue: ethReferenceOracle, referenceContract: btcReferenceOracle, saleMax: "1 USDC"'
+    const two = sale('cbBTC: "1 USD", ').replace('    exits: { ', `    exits: { USDC/cbBTC: { ${exit} }, `)
+    expect(checkFile(written(two), CONFIG).lints.map(({ problem }) => problem)).toContain(
+      'guard.sanity.exits.cbBTC/USDC.referenceContract is btcReferenceOracle, which prices USDC at guard.sanity.exits.USDC/cbBTC.referenceContract: one of them is refused each time',
+    )
+  })
+
   it('counts what a venue keeps that lies once for each live key', () => {
     const kept = sale('cbBTC: "30,000 USD", ')
     const file = written(kept)
