@@ -78,7 +78,8 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
           subject: `${subject}:${marketAddress}`,
           check: stop.check,
           message: `${name}: ${stop.message}`,
-          reason: { heldAssets: String(heldAssets), cashAssets: String(cashAssets) },
+          ...(stop.alarm === undefined ? {} : { alarm: stop.alarm }),
+          reason: { heldAssets: String(heldAssets), cashAssets: String(cashAssets), ...stop.reason },
         },
       ]
     },

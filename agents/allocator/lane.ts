@@ -34,6 +34,8 @@ export type Lane = {
   readonly supplyLeast: number
   /** What is expected to be lost, a second. */
   readonly lossRate: number
+  /** What experience adds to what a token earns that comes to it, or takes off it, a second. */
+  readonly learnedRate: number
   /** What a token counts for being lent at all, beside what it earns: none is left idle to raise the rate on the rest. */
   readonly lentWorth: number
   /** What any move costs whatever its size, tokens. */
@@ -129,10 +131,15 @@ export const laneReturn = (
 export const moveCost = (lane: Lane, amount: number, turnoverCost: number): number =>
   amount === lane.held ? 0 : lane.touchCost + turnoverCost * Math.abs(amount - lane.held)
 
+/** Return what experience adds to what `amount` in the lane earns over the horizon, tokens. Pure. */
+export const learnedReturn = ({ learnedRate, held }: Lane, amount: number, horizonS: number): number =>
+  learnedRate * Math.max(0, amount - held) * horizonS
+
 /** Return what an allocation is worth: what it earns, less what it costs to get there, and that it is lent; tokens. Pure. */
 export const poolValue = ({ lanes, horizonS, turnoverCost }: Pool, amounts: readonly number[]): number =>
   lanes.reduce((sum, lane, index) => {
     const amount = amounts[index] ?? lane.held
     const worth = laneReturn(lane, amount, horizonS) + lane.lentWorth * amount
-    return sum + worth - moveCost(lane, amount, turnoverCost)
+    const learned = learnedReturn(lane, amount, horizonS)
+    return sum + worth + learned - moveCost(lane, amount, turnoverCost)
   }, 0)

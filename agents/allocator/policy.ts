@@ -68,6 +68,8 @@ const yields = settings({
   gainOverCostBpsMin: bps(10_000, 1_000_000),
   /** Least gain as a part of what the vault would earn as it stands, so that noise moves nothing. */
   improvementBpsMin: bps(1),
+  /** How far what moves earned may lower what a market is taken to pay on what is supplied; beyond that it is supplied no more. */
+  experienceBpsMax: bps().default(5_000),
   /** After a move for yield, or out of a market, nothing is moved for yield for this long; a day is remembered. */
   cooldownS: seconds(0, 86_400),
 })

@@ -12,6 +12,7 @@ type Cause = {
   readonly why: string
   readonly reason: Proposal['reason']
   readonly gain?: Pick<Proposal, 'gainUsdMicros' | 'worthUsdMicros'>
+  readonly said?: Proposal['said']
 }
 
 const SECONDS_A_YEAR = 31_536_000
@@ -48,6 +49,7 @@ export function proposeMoves(
       usdMicros: ceilDiv(turnoverAssets * vault.priceUsdMicros, tokenUnit(vault.decimals)),
     },
     ...cause.gain,
+    ...(cause.said === undefined ? {} : { said: cause.said }),
     summary: cause.why,
     reason: {
       idleAssets: String(books.idleAssets),
@@ -90,8 +92,12 @@ const moveInput = ({ vaultMarket, assets }: SeatMove) => ({
 const sumOf = (moves: readonly SeatMove[]) => moves.reduce((sum, { assets }) => sum + assets, 0n)
 const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
 
-/** Now and then of one market: what is there, and what it pays a year. */
-function figuresOf({ name, marketAddress, heldAssets, lane }: VaultMarket, target: bigint, decimals: number) {
+/** Now and then of one market: what is there, what it pays a year, and what experience says of supplying there. */
+function figuresOf(
+  { name, marketAddress, heldAssets, lane, expected }: VaultMarket,
+  target: bigint,
+  decimals: number,
+) {
   const bpsAt = (assets: bigint) =>
     Math.round(supplyRate(lane, toTokens(assets, decimals)) * SECONDS_A_YEAR * 10_000)
   const key = `${name} ${marketAddress}`
@@ -100,6 +106,13 @@ function figuresOf({ name, marketAddress, heldAssets, lane }: VaultMarket, targe
     [`${key} targetAssets`, String(target)],
     [`${key} supplyRateBps`, bpsAt(heldAssets)],
     [`${key} supplyRateBpsAfter`, bpsAt(target)],
+    ...(target > heldAssets
+      ? ([
+          [`${key} expectedBps`, Math.round(expected.mean * 10_000)],
+          [`${key} expectedBy`, expected.basis],
+          [`${key} cases`, Math.round(expected.won)],
+        ] as const)
+      : []),
   ] as const
 }
 

@@ -72,7 +72,7 @@ const slopeAt = ({ p1, q1, q2, others }: Segment, x: number): number => {
 
 /** Less than held, exactly that (which costs nothing), and more than held. */
 function laneSegments(lane: Lane, { horizonS, turnoverCost }: Pool): Segment[] {
-  const { held, least, most, supplyLeast, lentWorth, touchCost } = lane
+  const { held, least, most, supplyLeast, lentWorth, learnedRate, touchCost } = lane
   const stretch = (low: number, high: number, perToken: number) =>
     low < high || (low === high && low !== held)
       ? cutStretch(lane, low, high, horizonS, {
@@ -87,7 +87,7 @@ function laneSegments(lane: Lane, { horizonS, turnoverCost }: Pool): Segment[] {
   return [
     ...stretch(least, Math.min(held, most), -turnoverCost),
     ...stay,
-    ...stretch(Math.max(held, least, supplyLeast), most, turnoverCost),
+    ...stretch(Math.max(held, least, supplyLeast), most, turnoverCost - learnedRate * horizonS),
   ]
 }
 

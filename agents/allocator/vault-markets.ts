@@ -1,10 +1,12 @@
 import type { Address } from 'viem'
 import type { Moment, Stop } from '../agent.ts'
+import { beyondStop, type Expectation } from '../protocol/experience.ts'
 import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
 import { type Borrowing, persistenceS } from './borrowing.ts'
+import { expectSupply, MEASURED_S } from './experience.ts'
 import { capAssets, impairment, intelligenceLimit, supplyStop } from './judge-market.ts'
 import type { OpenVault } from './judge-vault.ts'
-import type { Lane } from './lane.ts'
+import { type Lane, meanRate } from './lane.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, AllocatorSeen, MarketLook } from './seen.ts'
 
@@ -21,6 +23,10 @@ export type VaultMarket = {
   readonly supplyLeastAssets: bigint
   /** Its earnings; the bounds are those for yield, in whole tokens. */
   readonly lane: Lane
+  /** For which part of the time that a move is measured what is owed is expected to stay as it is. */
+  readonly lastsMeasured: number
+  /** What experience says of supplying there. */
+  readonly expected: Expectation
   /** Why it is to be left; null when it is not. */
   readonly impaired: Stop | null
   /** Why no more may be supplied; null when more may. */
@@ -70,6 +76,7 @@ function vaultMarketOf(
   touchCost: number,
 ): VaultMarket {
   const { marketAddress } = allocation
+  const expected = expectSupply(vault.look.address, marketAddress, seen, policy)
   const heldAssets = allocation.heldAssets ?? 0n
   const name = `${market?.collateralSymbol ?? marketAddress}/${vault.symbol}`
   const known = market === undefined ? null : figuresOf(market, heldAssets)
@@ -88,11 +95,16 @@ function vaultMarketOf(
       { lenderShare: 0, lossRate: 0, touchCost, ...alone },
       vault.decimals,
     )
-    return { marketAddress, name, heldAssets, cashAssets: 0n, ...still, lane, impaired: null, closed }
+    const known = { marketAddress, name, heldAssets, cashAssets: 0n, lastsMeasured: 1, expected }
+    return { ...known, ...still, lane, impaired: null, closed }
   }
   const cashAssets = allocation.cashAssets ?? 0n
   const impaired = vault.horizonS === 0 ? vault.supplyStop : impairment(market, allocation, policy, seen)
-  const closed = impaired ?? vault.supplyStop ?? supplyStop(market, allocation, policy)
+  const closed =
+    impaired ??
+    vault.supplyStop ??
+    supplyStop(market, allocation, policy) ??
+    (expected.isBeyond ? beyondStop(expected, policy.yields.experienceBpsMax, 'allocator') : null)
   const items = seen.intelligence.filter(
     (item) => item.vaultAddress === vault.look.address && item.marketAddress === marketAddress,
   )
@@ -103,17 +115,21 @@ function vaultMarketOf(
     closed: closed !== null,
     limitAssets: intelligenceLimit(items, policy, seen.nowMs),
   })
+  const lastsFor = (seconds: number) => lastingPart(borrowing, known.borrowedAssets, seconds, policy)
   const lossBps = policy.collaterals[market.collateralSymbol ?? '']?.lossBpsPerYear ?? 0
   const economics = {
     lenderShare: 1 - (market.reserveFactorBps ?? 10_000) / 10_000,
     lossRate: lossBps / 10_000 / SECONDS_A_YEAR,
     touchCost,
     usual: usual.map(({ assets, part }) => ({ owed: assets / Number(tokenUnit(vault.decimals)), part })),
-    lasts: lastingPart(borrowing, known.borrowedAssets, vault.horizonS, policy),
+    lasts: lastsFor(vault.horizonS),
     ours: toTokens(oursElsewhere(marketAddress, vault, seen), vault.decimals),
   }
-  const lane = laneOf(known, heldAssets, bounds, economics, vault.decimals)
-  return { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, impaired, closed }
+  const unlearned = laneOf(known, heldAssets, bounds, economics, vault.decimals)
+  const lane = { ...unlearned, learnedRate: Math.min(0, expected.mean) * meanRate(unlearned, unlearned.held) }
+  const lastsMeasured = lastsFor(Math.min(MEASURED_S, vault.horizonS))
+  const figures = { marketAddress, name, heldAssets, cashAssets, ...bounds, lane, lastsMeasured, expected }
+  return { ...figures, impaired, closed }
 }
 
 type Figures = Pick<Lane, 'rate'> & { readonly borrowedAssets: bigint; readonly othersAssets: bigint }
@@ -224,7 +240,7 @@ function laneOf(
     least: toTokens(bounds.leastAssets, decimals),
     most: toTokens(bounds.mostAssets, decimals),
     supplyLeast: toTokens(bounds.supplyLeastAssets, decimals),
-    lentWorth: 0,
+    ...{ lentWorth: 0, learnedRate: 0 },
     ...economics,
   }
 }

@@ -2,15 +2,22 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { dollars, tokens } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
-import { type Lane, laneReturn, meanRate, moveCost, type Pool, rateAtKink } from './lane.ts'
+import { type Lane, laneReturn, learnedReturn, meanRate, moveCost, type Pool, rateAtKink } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { movesText, proposeMoves } from './propose.ts'
+import { saidOf } from './said.ts'
 import type { AllocatorSeen } from './seen.ts'
 import { gasTokens, toTokens, type VaultMarket } from './vault-markets.ts'
 
 /** What an allocation earns over the horizon as it stands, and what moving would change; whole tokens. */
-type Gain = { readonly standing: number; readonly gross: number; readonly cost: number }
+type Gain = {
+  readonly standing: number
+  /** As experience has it, and what of it that adds. */
+  readonly gross: number
+  readonly learned: number
+  readonly cost: number
+}
 
 /**
  * Find the allocation of a vault with the highest expected net return; null where buffer and queue leave nothing. Pure.
@@ -90,6 +97,7 @@ export function proposeYield(
     horizonS: vault.horizonS,
     standingUsdMicros: String(usdMicros(gain.standing)),
     gainUsdMicros: String(usdMicros(gain.gross)),
+    learnedUsdMicros: String(usdMicros(gain.learned)),
     costUsdMicros: String(usdMicros(gain.cost)),
     netUsdMicros: String(netUsdMicros),
   }
@@ -102,6 +110,7 @@ export function proposeYield(
   return proposeMoves(vault, vaultMarkets, targets, {
     ...{ kind: 'yield', why: text, reason },
     gain: { gainUsdMicros: netUsdMicros, worthUsdMicros: netUsdMicros + usdMicros(gas) },
+    said: saidOf(vault, vaultMarkets, targets),
   })
 }
 
@@ -121,16 +130,17 @@ function gainOf(
   const sameWay = (change: number) => (change * lentMore > 0 ? change : 0)
   // Of what is added, or withdrawn, so much lay or will lie idle: that this raises the rate on the rest counts for nothing.
   const idlePart = lentMore === 0 ? 0 : lentMore / total(sameWay)
-  let [standing, reached, cost] = [0, 0, gas]
+  let [standing, reached, learned, cost] = [0, 0, 0, gas]
   for (const { lane, change } of changes) {
     const amount = lane.held + change
     const idle = idlePart * sameWay(change)
     const [before, after] = lentMore > 0 ? [lane.held + idle, amount] : [lane.held, amount - idle]
     standing += laneReturn(lane, lane.held, pool.horizonS, meanRate(lane, before))
     reached += laneReturn(lane, amount, pool.horizonS, meanRate(lane, after))
+    learned += learnedReturn(lane, amount, pool.horizonS)
     cost += moveCost(lane, amount, pool.turnoverCost)
   }
-  return { standing, gross: reached - standing, cost }
+  return { standing, gross: reached - standing + learned, learned, cost }
 }
 
 /** The margin that a gain misses by most; null when it meets all. */

@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import type { Recovered } from '../../agents/agent.ts'
 import type { Accounts, CasesOf, Page, Recorded, SaidOfLot, Undecided } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -9,6 +10,8 @@ const PAGES_AT_ONCE = 50
 /** What stays undecided for so long that newer things fill so many pages, or lots, is let go of. */
 const UNDECIDED_PAGES_MAX = 500
 const UNDECIDED_LOTS_MAX = 2_000
+/** Pages of a vault that are read at once: a day has no more. */
+const VAULT_PAGES_MAX = 6_000
 
 type LearnDeps = {
   readonly accounts: Pick<Accounts, 'after' | 'undecided' | 'decide'>
@@ -42,7 +45,8 @@ export async function learn(
       [...workflows.values()].filter(({ id }) => added.has(id)),
     )
     const recoveries = recoveriesOf(recovered, lots)
-    const found = outcomesOf([...undecided.pages, ...pages], workflows)
+    const open = [...undecided.pages, ...pages]
+    const found = outcomesOf(open, workflows, await workedOn(open, workflows, of, accounts))
     const cases = [...found.decided, ...recoveries.map(({ lot: _, ...recorded }) => recorded)]
     const next = {
       toBlock: pages.at(-1)?.to.number ?? undecided.toBlock,
@@ -66,6 +70,26 @@ async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Pr
     if (workflow !== null) known.set(id, toldOf(workflow))
   }
   return known
+}
+
+/** Read the pages of vaults whose moves are to be decided: so long as was said of them passed, by the signer's own pages. */
+async function workedOn(
+  pages: readonly Page[],
+  workflows: ReadonlyMap<string, Told>,
+  of: CasesOf,
+  accounts: Pick<Accounts, 'after'>,
+): Promise<ReadonlyMap<Address, readonly Page[]>> {
+  const nowMs = pages.at(-1)?.to.atMs ?? 0
+  const worked = new Map<Address, readonly Page[]>()
+  for (const { to, lines } of pages) {
+    for (const { workflowId, blockNumber } of lines) {
+      const earns = workflows.get(workflowId ?? '')?.said?.earns
+      if (earns === undefined || worked.has(earns.vault) || nowMs < to.atMs + earns.forS * 1_000) continue
+      const vault = { ...of, signer: earns.vault }
+      worked.set(earns.vault, await accounts.after(vault, blockNumber - 1n, VAULT_PAGES_MAX))
+    }
+  }
+  return worked
 }
 
 /** Of what is bought for others, the signer's accounts show only that it was said: the last of each lot, the newest at the end. */

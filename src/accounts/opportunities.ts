@@ -1,7 +1,6 @@
-import type { Address } from 'viem'
-import { WAD } from '../guard/sanity/units.ts'
 import type { Line, Page } from '../journal/accounts.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { earnedMore } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS, namedBy } from './entries.ts'
 import { moneyAt } from './period.ts'
 import { type Sale, salesOf } from './sales.ts'
@@ -112,29 +111,3 @@ function opportunityOf(
 }
 
 const at = ({ to }: Page, usdMicros: bigint): At => ({ usdMicros, block: to.number, atMs: to.atMs })
-
-/**
- * What a vault's moves earned over the hour's pages, less what the same would have earned where it was: by what the vault's own
- * loans in each market grew by, and where it has none left there, by what the market pays. What is idle earns nothing.
- */
-const earnedMore = (entries: readonly Entry[], hour: readonly Page[], then: Page): bigint =>
-  entries.reduce((sum, { line: { token, assets, counterparty } }) => {
-    const grown = (-assets * growthWad(counterparty, hour)) / WAD
-    return sum + moneyAt(then, { token, assets: grown })
-  }, 0n)
-
-/** By what a vault's loans in a market grew from page to page, without what was lent and taken back; a wad. */
-function growthWad(market: Address | null, pages: readonly Page[]): bigint {
-  return pages.slice(1).reduce((sum, page, index) => {
-    const before = pages[index]
-    const [was, is] = [before, page].map((each) => each?.lent?.find((one) => one.market === market))
-    if (before === undefined || was === undefined || is === undefined) return sum
-    const lent = page.lines.reduce(
-      (all, line) => (line.counterparty === market ? all - line.assets : all),
-      0n,
-    )
-    if (was.assets > 0n) return sum + ((is.assets - was.assets - lent) * WAD) / was.assets
-    const seconds = BigInt((page.to.atMs - before.to.atMs) / 1_000)
-    return sum + ((was.ratePerSecondWad + is.ratePerSecondWad) * seconds) / 2n
-  }, 0n)
-}

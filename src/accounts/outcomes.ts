@@ -1,5 +1,7 @@
+import type { Address } from 'viem'
 import type { Recovered } from '../../agents/agent.ts'
 import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
+import { earnedOf } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'
 import { moneyAt } from './period.ts'
 import { isMoved, netOf, neverCame, type Thread, type Told, threadsOf } from './threads.ts'
@@ -10,18 +12,22 @@ import { isMoved, netOf, neverCame, type Thread, type Told, threadsOf } from './
  * and never came, and is worth nothing. Pure.
  * @param pages of one signer, oldest first.
  * @param workflows that their lines belong to.
+ * @param worked pages of the vaults that it moves, from the first move on that is to be decided, oldest first.
  * @returns also what of the pages belongs to what is not decided yet.
  */
 export function outcomesOf(
   pages: readonly Page[],
   workflows: ReadonlyMap<string, Told>,
+  worked: ReadonlyMap<Address, readonly Page[]> = new Map(),
 ): { readonly decided: readonly Recorded[]; readonly undecided: readonly Page[] } {
   const threads = threadsOf(entriesOf(pages.map((page) => ({ page }))), workflows)
   const lost = neverCame(threads, pages.at(-1))
   const decided: Recorded[] = []
   const open = new Set<Entry['line']>()
   for (const thread of threads) {
-    const outcome = outcomeOf(thread, pages, lost.has(thread))
+    const earned = earnedOf(thread, worked)
+    if (earned === 'nothing') continue
+    const outcome = earned ?? outcomeOf(thread, pages, lost.has(thread))
     if (outcome !== null) decided.push(outcome)
     else if (mayCome(thread)) for (const { line } of thread.entries) open.add(line)
   }
@@ -50,6 +56,7 @@ export const recoveriesOf = (
 /** Whether anything may still be learned of it: what only cost gas, and is over, brings nothing any more. */
 const mayCome = ({ entries, told }: Thread): boolean =>
   told.some(({ isOver }) => !isOver) ||
+  told.some(({ said }) => said?.earns !== undefined) ||
   (told.some(({ said }) => said?.brings !== undefined) && entries.some(isMoved))
 
 function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: boolean): Recorded | null {

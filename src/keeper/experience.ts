@@ -1,4 +1,4 @@
-import type { Recovered } from '../../agents/agent.ts'
+import type { Agent, Recovered } from '../../agents/agent.ts'
 import { type Experience, withCases } from '../../agents/protocol/experience.ts'
 import { learn } from '../accounts/learn.ts'
 import { recoveriesOf } from '../accounts/outcomes.ts'
@@ -8,6 +8,8 @@ import type { Accounts, CasesOf, SaidOfLot } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import { createRenewed } from './renewed.ts'
+
+type WorksFor = Agent['worksFor']
 
 /** What became of what a role said, by its accounts. */
 export type RoleExperience = {
@@ -32,12 +34,13 @@ export function createExperience(
   deps: {
     readonly accounts: Pick<Accounts, 'cases' | 'forgottenUntilMs' | 'after' | 'undecided' | 'decide'>
     readonly journal: Pick<Journal, 'get'>
+    readonly worksFor?: WorksFor
     readonly clock: Clock
     readonly log: Log
     readonly alarm: (error: RolekeeperError) => void
   },
 ): RoleExperience {
-  const { accounts, clock, log, alarm } = deps
+  const { accounts, clock, log, alarm, worksFor } = deps
   const { role, signer } = of
   let known: KnownNow | null = null
   /** Whether all that is recorded is in `known`. */
@@ -53,7 +56,8 @@ export function createExperience(
     const experience = added.length === 0 ? before : withCases(before, added)
     known = { fromMs, experience, lots: undecided.lots }
     isWhole = true
-    for (const short of experience.filter(isShort)) alarm(shortfall(of, short))
+    for (const short of experience.filter((each) => isShort(each, shortOf(worksFor))))
+      alarm(shortfall(of, short, shortOf(worksFor)))
   }
   const renewed = createRenewed(read, {
     ...{ clock, everyMs: () => READ_EVERY_MS },
@@ -75,20 +79,22 @@ export function createExperience(
 
 /** So many have to be decided before a shortfall is more than bad luck. */
 const CASES_MIN = 10
-/** The band of what comes beside what was said, a part of the mark. */
+/** The band of what comes beside what was said, a part of the mark: a price, or of a vault's move the interest of a day. */
 const SHORT = -0.02
+const SHORT_OF_INTEREST = -0.25
+const shortOf = (worksFor: WorksFor) => (worksFor === 'vaults' ? SHORT_OF_INTEREST : SHORT)
 
 /** Whether what came leaves its band by two standard errors. */
-function isShort({ won, errors, squares }: Experience): boolean {
+function isShort({ won, errors, squares }: Experience, band: number): boolean {
   if (Math.round(won) < CASES_MIN) return false
   const mean = errors / won
-  return mean + 2 * Math.sqrt(Math.max(0, squares / won - mean * mean) / won) < SHORT
+  return mean + 2 * Math.sqrt(Math.max(0, squares / won - mean * mean) / won) < band
 }
 
-const shortfall = ({ role, signer }: CasesOf, { of, won, errors }: Experience) =>
+const shortfall = ({ role, signer }: CasesOf, { of, won, errors }: Experience, band: number) =>
   new RolekeeperError(
     'money.short',
-    `Of ${Math.round(won)} that the ${role} won under ${of} came ${((-100 * errors) / won).toFixed(2)} % of the price less than was said, and not by chance; the band is ${-100 * SHORT} %.`,
+    `Of ${Math.round(won)} that the ${role} won under ${of} came ${((-100 * errors) / won).toFixed(2)} % of the price less than was said, and not by chance; the band is ${-100 * band} %.`,
     {
       fix: `see \`rolekeeper pnl --role ${role} --by workflow\`: are its prices right, and who sells? Pause the role until that is known.`,
       facts: { role, signer, check: of },

@@ -111,7 +111,7 @@ export function createRoleSigning(
   )
   const experience = createExperience(
     { role, chainId: nodes.chainId, signer: signer.address },
-    { ...deps, clock, log },
+    { ...deps, clock, log, worksFor: does.worksFor },
   )
   const rivals = createRivals(config.agents, ruleset.deployment, { ...deps, clock, log })
   const lookBeside = () => {

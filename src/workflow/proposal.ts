@@ -21,8 +21,10 @@ export type Said = {
   readonly of: readonly string[]
   readonly worthUsdMicros: bigint
   readonly markUsdMicros: bigint
-  /** What comes where it is won; where it is absent, nothing is learned of it. */
+  /** What comes where it is won; without it, or what is earned, only what a fund sells again is learned of. */
   readonly brings?: { readonly token: Address; readonly assets: bigint }
+  /** Or what a vault earns by it in so long, more than standing still: its own accounts say that. */
+  readonly earns?: { readonly vault: Address; readonly forS: number }
 }
 
 /** One thing an agent wants done. Pure data; amounts are base units. */

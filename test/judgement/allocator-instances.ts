@@ -49,5 +49,6 @@ function throwLane(dice: Dice, costMax: number): Lane {
       part,
     })),
     ...{ lasts: dice.pick([1, dice.unit()]), ours: (supplied - held) * dice.pick([0, dice.unit()]) },
+    learnedRate: (dice.pick([0, dice.unit() - 0.5]) * 0.05) / YEAR_S,
   }
 }

@@ -1,6 +1,7 @@
 import { decide } from '../../agents/allocator/decide.ts'
 import {
   type AllocatorDecide,
+  allocatorCrowdJudge,
   allocatorNoticeJudge,
   allocatorSpikesJudge,
   allocatorTogetherJudge,
@@ -43,6 +44,7 @@ const togetherForgotten: AllocatorDecide = (seen, policy) => {
 const gasForgotten = seeing(({ chain }) => ({
   chain: { ...chain, baseFeePerGasWei: 0n, priorityFeePerGasWei: 0n },
 }))
+const experienceForgotten = seeing(() => ({ experience: [] }))
 const queueForgotten = seeing(({ vaults }) => ({
   vaults: vaults.map((vault) => ({
     ...vault,
@@ -81,6 +83,12 @@ export const allocatorMutants: readonly Mutant[] = [
     judge: allocatorTogetherJudge(togetherForgotten),
     scenario: 'shared-markets',
     figure: 'missingOfJointOptimumPercent',
+  },
+  {
+    name: 'experience forgotten',
+    judge: allocatorCrowdJudge(experienceForgotten),
+    scenario: 'crowded-markets',
+    figure: 'ofStandingStillPercent',
   },
   {
     name: 'queue forgotten',

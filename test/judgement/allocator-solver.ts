@@ -36,14 +36,16 @@ const statesOf = ({ borrowed, usual, lasts }: Lane) => [
 
 /**
  * What `amount` is worth by the definition: interest by the utilisation that it makes, on it and on what else is ours
- * there, losses, what being lent counts for, and the cost of the move.
+ * there, losses, what experience adds, what being lent counts for, and the cost of the move.
  */
 function worth(lane: Lane, amount: number, { horizonS, turnoverCost }: Pool): number {
   const rates = statesOf(lane).map(({ owed, part }) => part * rateAt(lane, amount, owed))
   const rate = rates.reduce((sum, one) => sum + one, 0)
   const moved = Math.abs(amount - lane.held)
   const cost = moved === 0 ? 0 : lane.touchCost + turnoverCost * moved
-  return ((amount + lane.ours) * rate - amount * lane.lossRate) * horizonS + lane.lentWorth * amount - cost
+  const learned = lane.learnedRate * Math.max(0, amount - lane.held)
+  const earned = (amount + lane.ours) * rate - amount * lane.lossRate + learned
+  return earned * horizonS + lane.lentWorth * amount - cost
 }
 
 /** Of what the kink lends of a token a quarter comes back to a market at its kink, three quarters where all is lent out. */

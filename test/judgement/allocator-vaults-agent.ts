@@ -1,7 +1,9 @@
 import type { Ended, Moment } from '../../agents/agent.ts'
 import { type Borrowings, remember } from '../../agents/allocator/borrowing.ts'
 import type { AllocatorSeen } from '../../agents/allocator/seen.ts'
-import type { Proposal } from '../../src/workflow/proposal.ts'
+import { type Case, type Experience, withCases } from '../../agents/protocol/experience.ts'
+import { cameOf } from '../../src/accounts/earned.ts'
+import type { Proposal, Said } from '../../src/workflow/proposal.ts'
 import {
   ASSET,
   allocation,
@@ -36,11 +38,21 @@ const START_S = 1_000_000
 const units = (tokens: number) => BigInt(Math.floor(tokens * 1e6))
 const wad = (rate: number) => BigInt(Math.round(rate * 1e18))
 
-/** A keeper that looks once an hour, and remembers what its role remembers. */
+/** A move that waits for its time to pass: what it supplied and withdrew, by place, and what a token had become there. */
+type Measured = {
+  readonly said: Said & Required<Pick<Said, 'earns'>>
+  readonly atH: number
+  readonly moved: readonly number[]
+  readonly grown: readonly number[]
+}
+
+/** A keeper that looks once an hour, remembers what its role remembers, and learns what its moves earned as its accounts have it. */
 export class Keeper {
   readonly #decide: Decide
   readonly #recent: Ended[] = []
   #borrowing: Borrowings = {}
+  #experience: readonly Experience[] = []
+  #measured: readonly Measured[] = []
   constructor(decide: Decide) {
     this.#decide = decide
   }
@@ -49,7 +61,19 @@ export class Keeper {
   watch(world: KeeperWorld): Seen {
     const looked = observed(world, this.#recent)
     this.#borrowing = remember(this.#borrowing, looked.markets, looked.chain.timestampS)
-    return { ...looked, borrowing: this.#borrowing }
+    this.#learn(world)
+    return { ...looked, borrowing: this.#borrowing, experience: this.#experience }
+  }
+
+  #learn({ hour, places }: KeeperWorld): void {
+    const isOver = ({ said, atH }: Measured) => (hour - atH) * HOUR_S >= said.earns.forS
+    const cases = this.#measured.filter(isOver).map(({ said, atH, moved, grown }): Case => {
+      const rates = places.map((place, index) => place.grown / (grown[index] ?? 1) - 1)
+      const came = sum(moved.map((amount, index) => amount * (rates[index] ?? 0)))
+      return { of: said.of, came: cameOf(said, units(came), (hour - atH) * HOUR_S) }
+    })
+    this.#measured = this.#measured.filter((each) => !isOver(each))
+    this.#experience = withCases(this.#experience, cases)
   }
 
   /** Look, decide, and carry out. @param before each move is told before it is made, with its vault. */
@@ -60,7 +84,14 @@ export class Keeper {
       const holder = world.holders.find(({ address }) => address === proposal.subject)
       if (holder === undefined) throw new RangeError(`no vault ${proposal.subject}`)
       before(proposal, holder)
+      const held = [...holder.held]
       carryOut(world, holder, proposal)
+      const { said } = proposal
+      const { earns } = said ?? {}
+      const moved = holder.held.map((amount, index) => amount - (held[index] ?? 0))
+      const grown = world.places.map((place) => place.grown)
+      if (said !== undefined && earns !== undefined)
+        this.#measured = [...this.#measured, { said: { ...said, earns }, atH: world.hour, moved, grown }]
       const { workflowType, kind, subject, occurrence, input, exposure } = proposal
       this.#recent.unshift({
         ...{ workflowType, kind, subject, occurrence, input, exposure, workflowId: occurrence },

@@ -25,23 +25,28 @@ const PARTS = 300
 
 /** Of moves for yield, what they said and what came of it, tokens. */
 type Said = { readonly said: number; readonly realised: number }
+const NOTHING_SAID: Said = { said: 0, realised: 0 }
+const together = (one: Said, other: Said): Said => ({
+  said: one.said + other.said,
+  realised: one.realised + other.realised,
+})
 
 /**
  * Let a keeper run. Its moves for yield are scored by the world: two copies go on for the time that they speak of, with
- * them and without, and nothing else is moved in either.
+ * them and without, and nothing else is moved in either. `later` is of the second half.
  */
-export function playKeeper(seed: number, draw: Draw, decide: Decide): Run & Said {
+export function playKeeper(seed: number, draw: Draw, decide: Decide): Run & Said & { readonly later: Said } {
   const world = drawWorld(seed, { ...draw, hours: draw.hours + SAID_H })
   const began = worthOf(world)
   const keeper = new Keeper(decide)
-  let [said, realised] = [0, 0]
+  let [all, later] = [NOTHING_SAID, NOTHING_SAID]
   while (world.hour < draw.hours) {
     const acted = actOf(keeper, world)
-    said += acted.said
-    realised += acted.realised
+    all = together(all, acted)
+    if (world.hour >= draw.hours / 2) later = together(later, acted)
     passHour(world)
   }
-  return { ...runOf(world, began), said, realised }
+  return { ...runOf(world, began), ...all, later }
 }
 
 /** Let a keeper act once; what it says of it, and what comes of it in the time that it speaks of. */

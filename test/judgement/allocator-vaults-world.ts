@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { followRates } from './allocator-crowd.ts'
 import { createDice, type Dice } from './dice.ts'
 
 export const HOUR_S = 3_600
@@ -11,7 +12,7 @@ const CAP_SHARE = 0.5
 const GAS = { transaction: 90_000, market: 110_000 }
 const NATIVE_USD = 3_000
 
-/** A market of the world; whole tokens, each a dollar. What strangers supply stays; debt is the weather's. */
+/** A market of the world; whole tokens, each a dollar. Debt is the weather's. */
 export type Place = {
   readonly address: Address
   readonly curve: {
@@ -20,13 +21,18 @@ export type Place = {
     readonly slope2: number
     readonly kink: number
   }
-  readonly strangers: number
+  /** What others have there, now and at home, and which part of the way to better rates they go in an hour. */
+  strangers: number
+  readonly home: number
+  readonly follow: number
   /** What borrowers want at an ordinary rate, hour by hour: a level that wanders, and spikes of random length. */
   readonly demand: Float64Array
   /** How much of it the rate lets through: 0 is whatever it costs; and how much that is now. */
   readonly elastic: number
   ease: number
   debt: number
+  /** What a token that was lent there from the beginning has become. */
+  grown: number
 }
 
 /** A vault of the keeper: by place what it holds. What is due is asked for ahead, with notice. */
@@ -58,6 +64,8 @@ export type Draw = {
   readonly holders: number
   /** Whether borrowers come and go by themselves; without, they only answer to the rate. */
   readonly weather: boolean
+  /** Whether other lenders go where it pays; without, what they supply stays. */
+  readonly crowd?: boolean
   /** Whether holders ask for their money with notice. */
   readonly redemptions: boolean
   /** Whether the vaults begin spread over the markets, filled up daily until now, or idle. */
@@ -67,6 +75,7 @@ export type Draw = {
 /** Spikes of one market: hours between them, hours that one stays on average, how much more is borrowed. */
 const SPIKES = { betweenH: [24, 240], staysH: [1, 168], more: [1.1, 1.8] } as const
 const ELASTIC = [0, 2.5] as const
+const FOLLOW = [0.02, 0.5] as const
 const address = (kind: number, index: number): Address =>
   `0x${(kind * 256 + index + 1).toString(16).padStart(40, '0')}`
 const between = (dice: Dice, [low, high]: readonly [number, number]) => low + (high - low) * dice.unit()
@@ -98,7 +107,7 @@ export function drawWorld(seed: number, draw: Draw): KeeperWorld {
   return world
 }
 
-function drawPlace(index: number, dice: Dice, { hours, weather }: Draw): Place {
+function drawPlace(index: number, dice: Dice, { hours, weather, crowd }: Draw): Place {
   const strangers = 1e6 * between(dice, [0.5, 3.5])
   const level = strangers * between(dice, [0.45, 0.95])
   const curve = {
@@ -121,7 +130,9 @@ function drawPlace(index: number, dice: Dice, { hours, weather }: Draw): Place {
     demand[hour] = level * (weather ? Math.exp(wander) : 1) * (left > 0 ? more : 1)
     left -= 1
   }
-  return { address: address(1, index), curve, strangers, demand, elastic, ease: 1, debt: level }
+  const follow = crowd === true ? betweenLog(dice, FOLLOW) : 0
+  const lenders = { strangers, home: strangers, follow, grown: 1 }
+  return { address: address(1, index), curve, ...lenders, demand, elastic, ease: 1, debt: level }
 }
 
 /** Now and then a holder asks for 1 to 8 % of a vault, with a day's to a week's notice. */
@@ -151,10 +162,14 @@ export function passHour(world: KeeperWorld): void {
   for (const [index, place] of world.places.entries()) {
     const interest = rateOf(place, world.holders) * HOUR_S
     for (const holder of world.holders) holder.held[index] = (holder.held[index] ?? 0) * (1 + interest)
+    place.grown *= 1 + interest
   }
   world.hour += 1
   for (const holder of world.holders) payDue(holder, world.hour * HOUR_S)
   for (const [index, place] of world.places.entries()) borrow(world, place, index)
+  const supplied = world.places.map((_, index) => suppliedIn(world, index))
+  const rates = world.places.map((place, index) => lendRate(place, supplied[index] ?? 0))
+  followRates(world.places, rates, supplied)
 }
 
 /** Borrowers come for a low rate and go from a high one, a part of them in each hour. */

@@ -32,6 +32,7 @@ const DRAWS = {
     hours: 720,
     ...{ weather: false, deployed: false, holders: 2 + Math.floor(9 * unit), baseFeeGwei: 1 },
   }),
+  'crowded-markets': () => ({ ...usual, hours: 720, holders: 1, baseFeeGwei: 10, crowd: true }),
   'notice-queues': (unit: number) => ({
     ...usual,
     ...{ redemptions: true, holders: 1 + Math.floor(3 * unit), baseFeeGwei: 10 },
@@ -47,10 +48,12 @@ const WAYS = {
   earnedBesideEqualUtilisationUsd: [useEqually, 'equal utilisation daily'],
 } as const satisfies Readonly<Record<string, readonly [Way, string]>>
 
+const { earnedUsd: _, ...CROWDED } = WAYS
+
 const figuresOf = <Figure extends string>(beside: Readonly<Record<Figure, unknown>>) =>
   Object.keys(beside) as Figure[]
 
-const besideBounds = (beside: typeof WAYS | typeof TOGETHER) =>
+const besideBounds = (beside: typeof WAYS | typeof CROWDED | typeof TOGETHER) =>
   Object.fromEntries(
     Object.entries(beside).map(([figure, [, words]]) => [
       figure,
@@ -78,6 +81,26 @@ function weatherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Re
     hourlyRegretUsd: { ours: free - run.earned, baseline: free - filled.earned },
     moves: { ours: run.moves, baseline: filled.moves },
     lateHours: { ours: run.late, baseline: filled.late },
+  }
+}
+
+/**
+ * Beside others whose lenders stay where they are, nothing is to be had where lenders come wherever it pays: what it cost to
+ * learn that, and what is still said too much in the second half, in parts of what standing still earns.
+ */
+function crowdScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
+  const run = playKeeper(seed, draw, decideOne)
+  const stood = playedOn(seed, draw, 'earnedUsd').earned
+  return {
+    ofStandingStillPercent: { ours: (100 * run.earned) / stood, baseline: null },
+    saidTooMuchLaterPercent: { ours: (100 * (run.later.said - run.later.realised)) / stood, baseline: null },
+    ...Object.fromEntries(
+      figuresOf(CROWDED).map((figure) => [
+        figure,
+        { ours: run.earned, baseline: playedOn(seed, draw, figure).earned },
+      ]),
+    ),
+    moves: { ours: run.moves, baseline: null },
   }
 }
 
@@ -121,6 +144,7 @@ const judgeOf = (
     if (world === undefined) throw new RangeError(`no keeper is played in ${scenario}`)
     const draw = DRAWS[world](createDice(-seed).unit())
     const proposals = (seen: Parameters<AllocatorDecide>[0]) => decideOne(seen, policy).proposals
+    if (world === 'crowded-markets') return crowdScores(seed, draw, proposals)
     return draw.weather ? weatherScores(seed, draw, proposals) : togetherScores(seed, draw, proposals)
   },
 })
@@ -146,6 +170,18 @@ export const allocatorTogetherJudge = (decideOne: AllocatorDecide = decide): Jud
       missingOfJointOptimumPercent: { medianMax: 1 },
       ...besideBounds(TOGETHER),
       saidUsd: { sumWithin: [0.75, 1.25] },
+    },
+    decideOne,
+  )
+
+/** Other lenders follow the rates as well: what a move is said to earn is gone within hours, and that is to be learned. */
+export const allocatorCrowdJudge = (decideOne: AllocatorDecide = decide): Judge =>
+  judgeOf(
+    ['crowded-markets'],
+    {
+      ofStandingStillPercent: { medianMin: 99, min: 90 },
+      saidTooMuchLaterPercent: { medianMax: 0.5 },
+      ...besideBounds(CROWDED),
     },
     decideOne,
   )

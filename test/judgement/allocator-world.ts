@@ -193,7 +193,7 @@ function laneOf(place: Place, { congestion }: World): Lane {
     supplyLeast: 0,
     lossRate: 0,
     touchCost: GAS.market * congestion,
-    ...{ usual: [], lasts: 1, ours: 0, lentWorth: 0 },
+    ...{ usual: [], lasts: 1, ours: 0, lentWorth: 0, learnedRate: 0 },
   }
 }
 

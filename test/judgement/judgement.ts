@@ -26,6 +26,7 @@ const WORLDS = [
   'spikes-10-gwei',
   'spikes-30-gwei',
   'shared-markets',
+  'crowded-markets',
   'notice-queues',
   'tips-at-auction',
   'small-books',

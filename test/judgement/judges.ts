@@ -1,5 +1,10 @@
 import { allocatorJudge } from './allocator.ts'
-import { allocatorNoticeJudge, allocatorSpikesJudge, allocatorTogetherJudge } from './allocator-vaults.ts'
+import {
+  allocatorCrowdJudge,
+  allocatorNoticeJudge,
+  allocatorSpikesJudge,
+  allocatorTogetherJudge,
+} from './allocator-vaults.ts'
 import { assetManagerJudge } from './asset-manager.ts'
 import type { Judge } from './judgement.ts'
 import { liquidatorWeatherJudge } from './liquidator.ts'
@@ -27,6 +32,7 @@ export const judges: readonly Judge[] = [
   allocatorSpikesJudge(),
   allocatorTogetherJudge(),
   allocatorNoticeJudge(),
+  allocatorCrowdJudge(),
   navReporterJudge,
   navWorldsJudge,
   navFeesJudge,

@@ -52,10 +52,19 @@ async function win(worthUsdMicros: bigint) {
 }
 
 /** What is known by now to a keeper that starts. */
-async function known() {
+async function known(worksFor?: 'vaults') {
   const own = createExperience(
     { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
-    { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
+    {
+      ...{
+        accounts,
+        journal,
+        clock: systemClock,
+        log,
+        alarm: (error: RolekeeperError) => alarms.push(error),
+      },
+      ...(worksFor === undefined ? {} : { worksFor }),
+    },
   )
   own.begin()
   await expect.poll(() => own.now([]).length).toBeGreaterThan(0)
@@ -73,6 +82,9 @@ it('raises an alarm once ten that were won came to less than was said, by more t
   expect(await known()).toEqual([['bid', 10]])
   expect(alarms.map(({ code }) => code)).toEqual(['money.short'])
   expect(alarms[0]?.message).toMatch(/came 4\.0\d % of the price less than was said/)
+  // Interest of a day is less even than a price.
+  await known('vaults')
+  expect(alarms.length).toBe(1)
 })
 
 it('counts what a fund bought and sold again, by what was said of the lot', async () => {

@@ -8,7 +8,7 @@ export const experience = command({
   name: 'experience',
   usage: 'show | forget ROLE [--config FILE | --directory DIR] [--json]',
   help: `Show what became of what roles said, by the accounts of their signers: how often each name was decided and won, and of
-what was won how far it came from what was said, and what it brought, in parts of the price. Old cases fade. What a role says and
+what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest. Old cases fade. What a role says and
 bids next is corrected by it, within the policy's bounds. Forget lets one role begin anew; the accounts stay.
 
   rolekeeper experience show

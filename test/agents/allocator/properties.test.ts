@@ -243,7 +243,7 @@ const lane: fc.Arbitrary<Lane> = fc
       most: supplied * (ours + room),
       supplyLeast: 0,
       lossRate: 0,
-      lentWorth: 0,
+      ...{ lentWorth: 0, learnedRate: 0 },
       touchCost,
     },
   }))
