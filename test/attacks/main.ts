@@ -6,7 +6,7 @@
  * nothing refuses it; then the keeper of all roles decides for N seconds with a service that answers nothing but attacks.
  * Exits 1 when an attack was not refused by its check, or when the KMS was asked for a signature.
  */
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { ATTACKS } from './all.ts'
 import { createBeneath } from './beneath.ts'
 import { type Deed, playDeeds } from './deeds.ts'
@@ -20,12 +20,10 @@ import { ROW_DEEDS } from './rows.ts'
 /** In the sandbox's first two minutes each type has its occasion; a loaded machine gets more. */
 const HONEST_MS_MAX = 180_000
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: process.env.npm_config_seconds ?? '30' },
-    // Without a "--" before it npm takes the option for its own, and only says so in the environment.
-    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
-  },
+const { values } = readScript(import.meta.url, {
+  seconds: { type: 'string', default: process.env.npm_config_seconds ?? '30' },
+  // Without a "--" before it npm takes the option for its own, and only says so in the environment.
+  json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const say = (text: string) => process.stderr.write(`${text}\n`)

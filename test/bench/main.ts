@@ -2,7 +2,7 @@
  * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard [--json]`: the figures that are held
  * over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
 import { describeFleet } from './describe-fleet.ts'
@@ -15,44 +15,36 @@ import { measureRestart, type RestartFigures } from './restart.ts'
 import { measureThroughput, type ThroughputFigures } from './throughput.ts'
 import type { JournalCalls } from './time-journal.ts'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { json: { type: 'boolean', default: false } },
-})
+const PARTS = {
+  reaction: async (say: Say) => told(await measureReaction(say), describe),
+  throughput: async (say: Say) => told(await measureThroughput(say), describeThroughput),
+  ingest: async (say: Say) => told(measureIngest(say), describeIngest),
+  book: async (say: Say) => {
+    const figures = await measureBook(say)
+    if (!figures.ok) process.exitCode = 1
+    return told(figures, describeBook)
+  },
+  allocator: async (say: Say) => told(measureAllocator(say), describeAllocator),
+  restart: async (say: Say) => told(await measureRestart(1_000, say), describeRestart),
+  journal: async (say: Say) => told(await measureJournal(say), describeJournal),
+  fleet: async (say: Say) => told(await measureFleet(say), describeFleet),
+  guard: async (say: Say) => told(measureGuard(say), describeGuard),
+}
+type Say = (text: string) => void
+const told = <Figures>(figures: Figures, text: (figures: Figures) => string) =>
+  json ? `${JSON.stringify(figures)}\n` : text(figures)
+
+const { values, positionals } = readScript(
+  import.meta.url,
+  { json: { type: 'boolean', default: false } },
+  Object.keys(PARTS),
+  1,
+)
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
 const json = values.json || process.env.npm_config_json === 'true'
-if (positionals.join() === 'reaction') {
-  const figures = await measureReaction((text) => process.stderr.write(`reaction: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describe(figures))
-} else if (positionals.join() === 'throughput') {
-  const figures = await measureThroughput((text) => process.stderr.write(`throughput: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeThroughput(figures))
-} else if (positionals.join() === 'ingest') {
-  const figures = measureIngest((text) => process.stderr.write(`ingest: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeIngest(figures))
-} else if (positionals.join() === 'book') {
-  const figures = await measureBook((text) => process.stderr.write(`book: ${text}\n`))
-  if (!figures.ok) process.exitCode = 1
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeBook(figures))
-} else if (positionals.join() === 'allocator') {
-  const figures = measureAllocator((text) => process.stderr.write(`allocator: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeAllocator(figures))
-} else if (positionals.join() === 'restart') {
-  const figures = await measureRestart(1_000, (text) => process.stderr.write(`restart: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeRestart(figures))
-} else if (positionals.join() === 'journal') {
-  const figures = await measureJournal((text) => process.stderr.write(`journal: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeJournal(figures))
-} else if (positionals.join() === 'fleet') {
-  const figures = await measureFleet((text) => process.stderr.write(`fleet: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeFleet(figures))
-} else if (positionals.join() === 'guard') {
-  const figures = measureGuard((text) => process.stderr.write(`guard: ${text}\n`))
-  process.stdout.write(json ? `${JSON.stringify(figures)}\n` : describeGuard(figures))
-} else {
-  process.stderr.write(
-    'Usage: npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard [--json]\n',
-  )
+for (const [name, measure] of Object.entries(PARTS)) {
+  if (!positionals.includes(name)) continue
+  process.stdout.write(await measure((text) => process.stderr.write(`${name}: ${text}\n`)))
 }
 
 function describe({ keeper, script, ratio, failures, load, delaysMs }: ReactionFigures): string {

@@ -7,7 +7,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { runAmnesia } from './amnesia.ts'
 import { runCrashes } from './crashes.ts'
 import { FAULTS } from './faults.ts'
@@ -16,18 +16,16 @@ import { type FleetSeedResult, runFleetSeed } from './fleet-seed.ts'
 import { runQueueLoss, spread } from './queue-loss.ts'
 import { runSeed, type SeedResult } from './seed.ts'
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: process.env.npm_config_seeds ?? '1' },
-    seed: { type: 'string', default: process.env.npm_config_seed ?? '1' },
-    instances: { type: 'string', default: process.env.npm_config_instances ?? '1' },
-    /** Of a fleet, ms. */
-    lease: { type: 'string', default: process.env.npm_config_lease ?? '1800' },
-    amnesia: { type: 'string', default: process.env.npm_config_amnesia ?? '0' },
-    'queue-loss': { type: 'boolean', default: process.env.npm_config_queue_loss === 'true' },
-    crashes: { type: 'boolean', default: process.env.npm_config_crashes === 'true' },
-    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
-  },
+const { values } = readScript(import.meta.url, {
+  seeds: { type: 'string', default: process.env.npm_config_seeds ?? '1' },
+  seed: { type: 'string', default: process.env.npm_config_seed ?? '1' },
+  instances: { type: 'string', default: process.env.npm_config_instances ?? '1' },
+  /** Of a fleet, ms. */
+  lease: { type: 'string', default: process.env.npm_config_lease ?? '1800' },
+  amnesia: { type: 'string', default: process.env.npm_config_amnesia ?? '0' },
+  'queue-loss': { type: 'boolean', default: process.env.npm_config_queue_loss === 'true' },
+  crashes: { type: 'boolean', default: process.env.npm_config_crashes === 'true' },
+  json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
 
 /** A seed's world: about 300 workflows in under a minute on two cores. */

@@ -2,15 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { playDay } from './day.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    blocks: { type: 'string', default: '7200' },
-    json: { type: 'boolean', default: false },
-  },
+const { values } = readScript(import.meta.url, {
+  seed: { type: 'string', default: '1' },
+  blocks: { type: 'string', default: '7200' },
+  json: { type: 'boolean', default: false },
 })
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
 const json = values.json || process.env.npm_config_json === 'true'

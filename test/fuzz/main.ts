@@ -4,21 +4,19 @@
  * thrown, or kept in memory, and nothing valid refused. Exits 1 when something was; each finding names the seed that
  * repeats it.
  */
-import { parseArgs } from 'node:util'
 import { aimOf } from '../attacks/play.ts'
 import { PREPARED } from '../guard/shipped.ts'
 import { createDice } from '../judgement/dice.ts'
+import { readScript } from '../support/script.ts'
 import { fuzzAnswer } from './answers.ts'
 import { fuzzBidderRows } from './bidder-rows.ts'
 import { golden, refusalOf } from './golden.ts'
 import { fuzzWorld } from './worlds.ts'
 
-const { values } = parseArgs({
-  options: {
-    count: { type: 'string', default: process.env.npm_config_count ?? '10000' },
-    seed: { type: 'string', default: process.env.npm_config_seed ?? '1' },
-    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
-  },
+const { values } = readScript(import.meta.url, {
+  count: { type: 'string', default: process.env.npm_config_count ?? '10000' },
+  seed: { type: 'string', default: process.env.npm_config_seed ?? '1' },
+  json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
 const [count, first] = [Number(values.count), Number(values.seed)]
 const print = (line: string) => process.stdout.write(`${line}\n`)

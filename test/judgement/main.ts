@@ -1,8 +1,10 @@
 /**
- * `npm run judgement [--json]`: what each role's decisions are worth by the worlds' own ledgers, beside what professionals
+ * `npm run judgement [-- ROLE…] [--json]`: what each role's decisions are worth by the worlds' own ledgers, beside what professionals
  * would do, over seeded scenarios; then whether deadly mistakes are found out, and at the end all of it in one table.
  */
-import { parseArgs, styleText } from 'node:util'
+import { styleText } from 'node:util'
+import { readScript } from '../support/script.ts'
+import type { Judge } from './judgement.ts'
 import { judges } from './judges.ts'
 import { foundOut, mutants } from './mutants.ts'
 import { type Finding, judgeScenario } from './tally.ts'
@@ -10,7 +12,13 @@ import { tableOf } from './worlds-table.ts'
 
 const SEEDS = 100
 
-const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
+const roles = [...new Set(judges.map(({ role }) => role))]
+const { values, positionals } = readScript(
+  import.meta.url,
+  { json: { type: 'boolean', default: false } },
+  roles,
+)
+const isAsked = ({ role }: Pick<Judge, 'role'>) => positionals.length === 0 || positionals.includes(role)
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
 const json = values.json || process.env.npm_config_json === 'true'
 const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
@@ -18,7 +26,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 const markOf = (isGood: boolean) => (isGood ? styleText('green', 'pass') : styleText('red', 'FAIL'))
 
 const findings: Finding[] = []
-for (const judge of judges) {
+for (const judge of judges.filter(isAsked)) {
   if (!json) print(`\n${judge.role}, seeds 1 to ${SEEDS}, beside: ${judge.baseline}`)
   for (const scenario of judge.scenarios) {
     for (const finding of judgeScenario(judge, scenario, seeds)) {
@@ -30,8 +38,9 @@ for (const judge of judges) {
 const failed = findings.filter(({ failures }) => failures.length > 0).length
 
 if (!json) print('\nRoles with a deadly mistake, and what each is found out by')
+const asked = mutants.filter(({ judge }) => isAsked(judge))
 let missed = 0
-for (const mutant of mutants) {
+for (const mutant of asked) {
   const { name, scenario, figure, judge } = mutant
   const failures = foundOut(mutant)
   if (failures.length === 0) missed += 1
@@ -45,13 +54,13 @@ const { lines, ok } = tableOf(findings)
 const sum = {
   passed: findings.length - failed,
   failed,
-  mutants: mutants.length,
+  mutants: asked.length,
   missed,
   besideProfessionals: ok,
 }
 print(json ? JSON.stringify(sum) : `\n${lines.join('\n')}`)
 if (!json) {
-  print(`${mutants.length - missed} of ${mutants.length} deadly mistakes are found out.`)
+  print(`${asked.length - missed} of ${asked.length} deadly mistakes are found out.`)
   print(`${sum.passed} figures passed, ${failed} failed.`)
 }
 process.exitCode = failed === 0 && missed === 0 && ok ? 0 : 1

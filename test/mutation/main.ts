@@ -8,7 +8,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { equivalentIn } from './equivalent.ts'
 import type { Covering, Order, Report } from './judge.ts'
 import { type Mutant, mutate } from './mutants.ts'
@@ -54,16 +54,20 @@ const SLOW = /createScene|startSandbox|createWorld|startAnvil|shapes-scene|\bspa
  */
 const SILENCE_MS_MAX = 300_000
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', default: process.env.npm_config_only ?? '' },
-    /** Files of a part alone, for a quick look. */
-    files: { type: 'string', default: process.env.npm_config_files ?? '' },
-    /** Where each mutant's end is kept as a line, over runs. */
-    results: { type: 'string', default: process.env.npm_config_results ?? '' },
-    json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
-  },
+const { values } = readScript(import.meta.url, {
+  only: { type: 'string', default: process.env.npm_config_only ?? '' },
+  /** Files of a part alone, for a quick look. */
+  files: { type: 'string', default: process.env.npm_config_files ?? '' },
+  /** Where each mutant's end is kept as a line, over runs. */
+  results: { type: 'string', default: process.env.npm_config_results ?? '' },
+  json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
+if (values.only !== '' && !Object.hasOwn(PARTS, values.only)) {
+  process.stderr.write(
+    `--only is ${JSON.stringify(values.only)}; there are: ${Object.keys(PARTS).join(', ')}.\n`,
+  )
+  process.exit(2)
+}
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const say = (line: string) => process.stderr.write(`${line}\n`)
 

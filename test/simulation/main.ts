@@ -2,19 +2,17 @@
  * `npm run simulate -- [--runs N] [--seed S] [--trace]`: run the schedules of N seeds from S on, and name those that broke an
  * invariant of docs/simulation.md. `--trace` with one seed prints what happened in it. Exits 1 when one broke.
  */
-import { parseArgs } from 'node:util'
+import { readScript } from '../support/script.ts'
 import { planOf, runSeeds, smallest } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
 const RUNS = 2_000
 const SHRINK_TRIES = 300
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string' },
-    seed: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-  },
+const { values } = readScript(import.meta.url, {
+  runs: { type: 'string' },
+  seed: { type: 'string' },
+  trace: { type: 'boolean', default: false },
 })
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const show = (value: unknown) =>
