@@ -75,14 +75,19 @@ function send(message: Message): void {
     )
 }
 
+/** What an error says, in one line. */
+const saidOf = (error: unknown) => String(error).split('\n')[0] ?? ''
+
 function fail(error: unknown): void {
   console.error(error)
   const known = error instanceof RolekeeperError
   send({
     type: 'failed',
     code: known ? error.code : 'sandbox.failed',
-    message: known ? error.shortMessage : 'The sandbox could not start.',
-    fix: (known ? error.fix : undefined) ?? 'see sandbox.log in its directory; --fresh starts over.',
+    message: known ? error.shortMessage : `The sandbox could not start: ${saidOf(error)}`,
+    fix:
+      (known ? error.fix : undefined) ??
+      'see sandbox.log in its directory; --fresh starts over, as is needed where another release made it.',
   })
   process.exitCode = 1
   // The message leaves first: a channel closes when what was written to it is through.

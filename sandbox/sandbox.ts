@@ -1,9 +1,9 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
 import type { Clock } from '../src/clock.ts'
-import { invariant } from '../src/errors.ts'
+import { invariant, RolekeeperError } from '../src/errors.ts'
 import { castEntities } from './cast/entities.ts'
 import { fundCast } from './cast/funding.ts'
 import { KEYED_ROLES, type KeyedRole, loadKeys, type SandboxKeys } from './cast/keys.ts'
@@ -12,6 +12,7 @@ import { startNodeFront } from './chain/node-front.ts'
 import { createTransactions, type Transactions } from './chain/transactions.ts'
 import { type Deployment, deploySandbox } from './deploy/deploy.ts'
 import { readPins } from './deploy/pins.ts'
+import { releaseHash } from './deploy/release.ts'
 import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
 import type { Canonical } from './indexer/canonical.ts'
 import { createIndexer } from './indexer/indexer.ts'
@@ -70,7 +71,7 @@ const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
 /**
  * Start chain, contracts, KMS, indexer, service and weather in a directory: in a new one everything is made, in an
  * old one it goes on where it stopped. What started before something fails is stopped.
- * Throws RolekeeperError `sandbox.locked`, `sandbox.contracts_missing` and what the parts throw.
+ * Throws RolekeeperError `sandbox.locked`, `sandbox.contracts_missing`, `sandbox.outdated` and what the parts throw.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const directory = resolve(options.directory)
@@ -169,22 +170,37 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
 type OnChain = Pick<Sandbox, 'chain' | 'deployment' | 'transactions'>
 
 /** Start the chain, and deploy the contracts to it when the directory holds no deployment yet. */
-async function startChainWithContracts({ folder, keys, started, onProgress }: Start): Promise<OnChain> {
+async function startChainWithContracts({
+  directory,
+  folder,
+  keys,
+  started,
+  onProgress,
+}: Start): Promise<OnChain> {
   onProgress('starting the chain')
   const { chainId } = keys
   // Named for its chain: one that is still ending after `--fresh` cannot write over the next one's.
   const stateFile = join(folder, `chain-${chainId}.json`)
   const file = join(folder, 'deployment.json')
+  const stored = readJsonFile(file, storedDeployment)
+  if (stored !== undefined && stored.release !== releaseHash()) {
+    throw new RolekeeperError(
+      'sandbox.outdated',
+      `${directory} holds the chain of another release, whose contracts are not those of this one.`,
+      {
+        fix: 'start over with `--fresh`, which forgets that chain, or choose another directory with --directory.',
+      },
+    )
+  }
   // Half a deployment is no deployment.
-  if (!existsSync(file)) rmSync(stateFile, { force: true })
+  if (stored === undefined) rmSync(stateFile, { force: true })
   const chain = started(await startChain({ stateFile, chainId }))
   const { rpcUrl } = chain
   const transactions = createTransactions(rpcUrl, chainId)
-  const stored = readJsonFile(file, storedDeployment)
   if (stored !== undefined) return { chain, deployment: stored, transactions }
   onProgress('deploying the contracts')
   const deployment = await createDeployment(rpcUrl, keys, transactions)
-  writeJsonFile(file, deployment)
+  writeJsonFile(file, { ...deployment, release: releaseHash() })
   return { chain, deployment, transactions }
 }
 
@@ -252,7 +268,7 @@ const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> =
 })
 
 /** A file of our own; that its contracts are on the chain is checked when they are pinned. */
-const storedDeployment = z.custom<Deployment>(
+const storedDeployment = z.custom<Deployment & { readonly release?: string }>(
   (value) => typeof value === 'object' && value !== null && 'contracts' in value && 'startBlock' in value,
 )
 

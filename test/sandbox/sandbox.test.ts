@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -129,6 +129,18 @@ it('keeps its chain, its workflows and its keys through a restart, and recovers 
   expect(now.block.number).toBeGreaterThanOrEqual(block.number)
   expect(now.recoveries).toHaveLength(1)
   expect(await ask(`/v1/workflows/${prepared.requestId}`)).toMatchObject({ requestId: prepared.requestId })
+})
+
+it('refuses a chain that another release deployed, and says how to start over', async () => {
+  await sandbox.stop()
+  const file = join(directory, 'sandbox', 'deployment.json')
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace(/"release": "[0-9a-f]{64}"/, '"release": "of old"'))
+  await expect(startTestSandbox(directory)).rejects.toMatchObject({
+    code: 'sandbox.outdated',
+    fix: expect.stringContaining('start over with `--fresh`'),
+  })
+  writeFileSync(file, text)
 })
 
 it('refuses a saved chain that does not hold the contracts', async () => {
