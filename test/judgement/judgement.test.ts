@@ -52,6 +52,34 @@ describe('the frame', () => {
       'gives no figure other',
     )
   })
+  it('holds a sum to so many times the baseline’s as the seeds, redrawn, leave possible', () => {
+    const failing = (times: number) =>
+      judgeScenario(
+        {
+          ...judge(0, { gain: { sumWithin: [0.75, 1.25] } }),
+          play: (_scenario, seed) => ({ gain: { ours: times * (seed + 20), baseline: seed + 20 } }),
+        },
+        'calm',
+        SEEDS,
+      )[0]?.failures
+    // Where every seed says the same, so does each draw.
+    expect([0.75, 1, 1.25].map(failing)).toEqual([[], [], []])
+    expect([failing(0.74), failing(1.26)]).toEqual([
+      ["the sum is 0.74 to 0.74 of the baseline's, not 0.75 to 1.25"],
+      ["the sum is 1.26 to 1.26 of the baseline's, not 0.75 to 1.25"],
+    ])
+    const one = (ours: number, baseline: number) => ({
+      ...judge(0, { gain: { sumWithin: [0.75, 1.25] } }),
+      play: (_scenario: string, seed: number) => ({
+        gain: { ours: seed === 1 ? ours : 1, baseline: seed === 1 ? baseline : 1 },
+      }),
+    })
+    // A seed that makes most of the sum may be there not at all, or three times; without a baseline nothing is so many times it.
+    expect(judgeScenario(one(30, 10), 'calm', SEEDS)[0]?.failures).toEqual([])
+    expect(judgeScenario(one(-1, -10), 'calm', [1])[0]?.failures).toEqual([
+      "the sum is Infinity to Infinity of the baseline's, not 0.75 to 1.25",
+    ])
+  })
   it('puts a world in a line for each baseline, and does not hold where ours is below one', () => {
     const bounds = { gain: { notBelowBaseline: true, beside: 'greedy' } } as const
     const tableAt = (ours: number) => tableOf(judgeScenario(judge(ours, bounds), 'calm', SEEDS))
