@@ -84,7 +84,7 @@ function opportunityOf(
   const net = netOf(entries)
   // What was paid for something that is not there yet, a claim or a lot, is no loss.
   const isOpen = !isVault && came === 'waiting'
-  const hour = pages.slice(pages.findIndex(({ to }) => to.hash === last.to.hash))
+  const hour = pages.slice(pages.indexOf(last))
   const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + MARKED_AFTER_MS)
   const then = isOpen ? undefined : hour[later]
   const worthAt = (page: Page) => net.reduce((sum, balance) => sum + moneyAt(page, balance), 0n)

@@ -79,32 +79,42 @@ export function threadsOf(
 type Waiting = {
   readonly thread: Thread
   readonly given: readonly Balance[]
+  readonly at: Address | null
   readonly sinceBlock: bigint
   readonly brings: Told['brings']
-  /** Tokens that came to the thread. */
-  readonly came: Set<Address | null>
+  /** Tokens that came to the thread already. */
+  readonly came: ReadonlySet<Address | null>
 }
 
 /** Of what an opportunity was to bring so much may be missing, as of a token that takes a fee: what is less was something else. */
 const MISSING_BPS_MAX = 1_000n
 
 function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void {
-  const waitingAt = Map.groupBy(threads.flatMap(waitingOf), ({ at }) => at)
+  // Taken up as the chain comes to what they gave, so that a year of them is not looked through for each line.
+  const later = threads
+    .flatMap(waitingOf)
+    .toSorted((one, other) => Number(one.sinceBlock - other.sinceBlock))
+    .values()
+  let next = later.next().value
+  const waitingAt = new Map<Address | null, Set<Waiting>>()
   const joined = new Set<Thread>()
   for (const entry of others) {
     const { line } = entry
     if (line.assets <= 0n) continue
-    const found = bringing(entry, waitingAt.get(line.counterparty) ?? [])
+    for (; next !== undefined && next.sinceBlock <= line.blockNumber; next = later.next().value)
+      waitingAt.set(next.at, (waitingAt.get(next.at) ?? new Set()).add(next))
+    const waiting = waitingAt.get(line.counterparty)
+    const found = bringing(entry, [...(waiting ?? [])])
     if (found === undefined) continue
     found.thread.entries.push(entry)
-    found.came.add(line.token)
+    waiting?.delete(found)
     joined.add(found.thread)
   }
   for (const { entries } of joined)
     entries.sort((one, other) => Number(one.page.to.number - other.page.to.number))
 }
 
-function waitingOf(thread: Thread): readonly (Waiting & { readonly at: Address | null })[] {
+function waitingOf(thread: Thread): readonly Waiting[] {
   const moved = thread.entries.filter(isMoved)
   const came = new Set(moved.flatMap(({ line }) => (line.assets > 0n ? [line.token] : [])))
   const brings = bringsOf(thread)
