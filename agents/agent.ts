@@ -92,11 +92,11 @@ export type Colleague = {
   readonly lot: string | null
 }
 
-/** What was bought, by its lot, and became money again: what was paid and what came, all fees taken. */
+/** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
 export type Recovered = {
   readonly lot: string
   readonly paidUsdMicros: bigint
-  readonly cameUsdMicros: bigint
+  readonly cameUsdMicros: bigint | null
   readonly atMs: number
 }
 
@@ -293,7 +293,7 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   verify?(files: Evidence): readonly { readonly ok: boolean; readonly text: string }[]
   /** Whose money its workflows move beside the signer's: the accounts of those that the deployment pins are kept as well. */
   readonly worksFor?: 'vaults' | 'funds'
-  /** What became money again of what it bought for others: the signer's own accounts do not see it. */
+  /** What became of what it bid for others' money: the signer's own accounts do not see it. */
   recovered?(seen: Moment & Seen, policy: Policy): readonly Recovered[]
   /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]

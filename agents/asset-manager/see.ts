@@ -43,6 +43,7 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy):
   const lots = (rows.acquisitions ?? [])
     .filter(({ status }) => status === 'open' || status === 'closed')
     .map((row) => ({ row, read: askLot(wave, row, mine) }))
+  const sold = (rows.acquisitions ?? []).filter(({ status }) => status === 'awarded')
   const funds = all.funds.map((row) => ({
     row,
     read: mine.includes(row) ? askFund(wave, row.address) : null,
@@ -60,6 +61,7 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy):
     next: (answers) => {
       const second = createWave()
       const known = {
+        sold,
         markets: markets.map(({ row, read }) => ({
           row,
           ...(read === null ? { oracle: null, reference: null, books: null } : read(answers)),

@@ -83,6 +83,8 @@ export type VaultSeen = { readonly row: VaultResource; readonly mobility: Mobili
 export type ManagerSeen = {
   readonly funds: readonly FundSeen[]
   readonly lots: readonly LotSeen[]
+  /** Lots that were sold, to whomever. */
+  readonly sold: readonly AcquisitionResource[]
   readonly markets: readonly PricedMarket[]
   readonly vaults: readonly VaultSeen[]
 }

@@ -53,6 +53,8 @@ const SAMPLES = 10
 const ENOUGH = 5
 /** And so many that were decided, few of which were won. */
 const MANY = 30
+/** A part of what was decided: less than that is won seldom. */
+const SELDOM = 1 / 3
 
 /** Add cases, the oldest first, each under all of its names. Pure. */
 export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
@@ -110,22 +112,31 @@ export function expectError(
 }
 
 /**
- * Whether what was won under these names lost money. After a few cases it has to be by more than chance: by a standard error
- * of the average, and by one more for all but the narrowest name, which many share. After many that were decided one less is
- * enough: who wins seldom, and loses then, has rivals who know more. The narrowest name that has enough of either decides; null
- * where none does, or where it gained. Pure.
+ * Whether what was won under these names lost money; null where none of them says so, or too few cases do. Pure.
+ *
+ * Of names that have enough cases the narrowest decides: by more than a standard error of the average, and by one more for
+ * all but the narrowest name, which many share. After many that were decided one less is enough. A broader name says so as well
+ * where it was won seldom: who wins seldom has rivals who know more, whatever is bid for. Chance counts for it half as long, and
+ * after that half a standard error against it: it has to show that winning pays.
  * @param costs of money and care that gains do not count, a part of the mark.
  */
 export function losingOn(experience: readonly Experience[], of: readonly string[], costs = 0): Losing | null {
-  const one = knownOf(experience, of).findLast(
+  const known = knownOf(experience, of).filter(
     ({ won, decided }) => Math.round(won) >= ENOUGH || decided >= MANY,
   )
-  if (one === undefined) return null
-  const { won, errors, squares, decided } = one
-  const gain = one.gains / won - costs
-  const noise = Math.sqrt(Math.max(0, squares / won - (errors / won) ** 2) / won)
-  const chance = noise * Math.max(0, (one.of === of.at(-1) ? 1 : 2) - decided / MANY)
-  return gain + chance < 0 ? { of: one.of, won: Math.round(won), gain } : null
+  for (const one of known) {
+    const { won, errors, squares, decided } = one
+    const isShared = one.of !== of.at(-1)
+    const isSeldom = isShared && Math.round(won) >= ENOUGH && decided >= MANY && won < decided * SELDOM
+    if (!isSeldom && one !== known.at(-1)) continue
+    const gain = one.gains / won - costs
+    const noise = Math.sqrt(Math.max(0, squares / won - (errors / won) ** 2) / won)
+    const errorsAllowed = isSeldom
+      ? Math.max(-0.5, 2 - (2 * decided) / MANY)
+      : Math.max(0, (isShared ? 2 : 1) - decided / MANY)
+    if (gain + noise * errorsAllowed < 0) return { of: one.of, won: Math.round(won), gain }
+  }
+  return null
 }
 
 /** A person should hear of it: nothing goes on by itself. */

@@ -48,6 +48,7 @@ export const recoveriesOf = (
   recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
     const said = lots.find((each) => each.lot === lot)?.said
     if (said === undefined || said.markUsdMicros <= 0n) return []
+    if (cameUsdMicros === null) return { lot, of: said.of, came: null, atMs }
     const part = (usdMicros: bigint) => Number(usdMicros) / Number(said.markUsdMicros)
     const error = part(cameUsdMicros - said.worthUsdMicros)
     return { lot, of: said.of, came: { error, gain: part(cameUsdMicros - paidUsdMicros) }, atMs }

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { expect, it } from 'vitest'
-import { outcomesOf } from '../../src/accounts/outcomes.ts'
+import { outcomesOf, recoveriesOf } from '../../src/accounts/outcomes.ts'
 import { type Told, toldOf } from '../../src/accounts/threads.ts'
 import type { Line, Page } from '../../src/journal/accounts.ts'
 import { proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
@@ -225,5 +225,13 @@ it('counts what a claim pays as what its liquidation brought', () => {
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays]], [9, 100_000, [settled]], [70, 100_000, []])
   expect(decided(pages, known(toldOf(liquidation), toldOf(settlement)))).toMatchObject([
     { came: { error: 0.04, gain: 0.09 } },
+  ])
+})
+
+it('decides what others won of what was bid for, as lost', () => {
+  const said = { of: ['bid'], worthUsdMicros: 100n, markUsdMicros: 100n }
+  const lost = (lot: string) => ({ lot, paidUsdMicros: 0n, cameUsdMicros: null, atMs: 7 })
+  expect(recoveriesOf([lost('lot'), lost('another')], [{ lot: 'lot', said }])).toEqual([
+    { lot: 'lot', of: ['bid'], came: null, atMs: 7 },
   ])
 })

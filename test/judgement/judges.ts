@@ -13,6 +13,7 @@ import { liquidatorBooksJudge, liquidatorClaimsJudge, liquidatorExitJudge } from
 import {
   managerAdverseJudge,
   managerFairJudge,
+  managerInformedJudge,
   managerLearningJudge,
   managerOracleJudge,
 } from './manager-worlds.ts'
@@ -40,6 +41,7 @@ export const judges: readonly Judge[] = [
   assetManagerJudge,
   managerFairJudge(),
   managerLearningJudge(),
+  managerInformedJudge(),
   managerAdverseJudge(),
   managerOracleJudge(),
   rfqBidderJudge(),

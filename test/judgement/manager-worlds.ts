@@ -171,14 +171,19 @@ export const managerLearningJudge = (decideOne: ManagerDecide = decide): Judge =
     asStatedIn,
   )
 
-/** Others know more: it finds out at little cost, and says so by name. */
+const ADVERSE: Judge['bounds'] = {
+  cameOfPaidPercent: { medianMin: -2 },
+  lastQuarterUsd: { medianMin: 0 },
+  stoppedByName: { min: 1 },
+}
+
+/** Rivals know more: it finds out at little cost, says so by name, and stops. */
+export const managerInformedJudge = (decideOne: ManagerDecide = decide): Judge =>
+  judgeOf(['informed-rivals'], { ...ADVERSE, lastBidAtLot: { medianMax: 100 } }, decideOne, null)
+
+/** Sellers know more: the same, but of those whom it pays to buy from at less. */
 export const managerAdverseJudge = (decideOne: ManagerDecide = decide): Judge =>
-  judgeOf(
-    ['informed-rivals', 'lemons'],
-    { cameOfPaidPercent: { medianMin: -2 }, lastQuarterUsd: { medianMin: 0 }, stoppedByName: { min: 1 } },
-    decideOne,
-    null,
-  )
+  judgeOf(['lemons'], ADVERSE, decideOne, null)
 
 /** Service, oracle and fund read the same wrong price: nothing is bid, nothing is lost. */
 export const managerOracleJudge = (decideOne: ManagerDecide = decide): Judge =>

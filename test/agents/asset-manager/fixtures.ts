@@ -277,6 +277,7 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
   ...NOTHING_AROUND,
   funds: [fund()],
   lots: [lot()],
+  sold: [],
   markets: [market()],
   vaults: [vault()],
   ...changes,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { recoveredOf } from '../../../agents/asset-manager/recovered.ts'
 import type { FundHoldingResource, FundResource } from '../../../src/service/contract/fund-resources.ts'
-import { FUND, fund, fundRow, iso, moment, NOW_S, POSITION, policy, RIVAL, usd } from './fixtures.ts'
+import { FUND, fund, fundRow, iso, lotRow, moment, NOW_S, POSITION, policy, RIVAL, usd } from './fixtures.ts'
 
 const SOLD: FundHoldingResource = {
   ...{ id: `${FUND}:1`, positionId: POSITION.toUpperCase(), fundAddress: FUND, assetLane: 'liquid' },
@@ -18,6 +18,15 @@ it('is what a fund of ours sold again, with what it cost', () => {
   expect(of({})).toEqual([
     ...[{ lot: POSITION, paidUsdMicros: usd(30_300), cameUsdMicros: usd(33_000), atMs: NOW_S * 1_000 }],
   ])
+})
+
+it('is nothing of a lot that another won, which is decided all the same', () => {
+  const sold = (winnerAddress: `0x${string}` | null) =>
+    recoveredOf(moment({ sold: [lotRow({ status: 'awarded', winnerAddress })] }), policy())
+  expect(sold(RIVAL)).toEqual([
+    { lot: POSITION, paidUsdMicros: 0n, cameUsdMicros: null, atMs: (NOW_S + 10) * 1_000 },
+  ])
+  expect([sold(FUND), sold(null)]).toEqual([[], []])
 })
 
 it.each([

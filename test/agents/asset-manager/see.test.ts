@@ -83,7 +83,7 @@ function look(
 ): { seen: ManagerSeen; waves: readonly number[] } {
   const all = {
     funds: [fundRow(), fundRow({ address: RIVAL_FUND, managerAddress: RIVAL })],
-    acquisitions: [lotRow(), lotRow({ lotId: '2', status: 'awarded' })],
+    acquisitions: [lotRow(), SOLD],
     markets: [marketRow()],
     vaults: [vaultRow(), vaultRow({ address: RIVAL })],
     ...rows,
@@ -100,6 +100,8 @@ function look(
   }
   return { seen: step.seen, waves }
 }
+
+const SOLD = lotRow({ lotId: '2', status: 'awarded' })
 
 describe('a look', () => {
   const { seen, waves } = look()
@@ -119,6 +121,7 @@ describe('a look', () => {
       usedAssets: usd(2),
       channels: { acquisition: policy, auction: policy, rfq: policy },
     })
+    expect(seen.sold).toEqual([SOLD])
     expect(seen.lots).toEqual([
       {
         row: lotRow(),
@@ -179,7 +182,7 @@ describe('a look', () => {
   it('sees nothing where there is nothing', () => {
     const none = { funds: [], acquisitions: [], markets: [], vaults: [] }
     expect(look(SAID, none)).toEqual({
-      seen: { funds: [], lots: [], markets: [], vaults: [] },
+      seen: { funds: [], lots: [], sold: [], markets: [], vaults: [] },
       waves: [0, 0],
     })
   })
