@@ -101,7 +101,7 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
       usdMicros: ceilDiv(paidAssets * fund.quote.priceUsdMicros, tokenUnit(fund.quote.decimals)),
     },
     gainUsdMicros,
-    worthUsdMicros: gainUsdMicros + gasUsdMicros,
+    worthUsdMicros: usdOf(worthAt(lot, value) - paidAssets, fund.quote),
     said: {
       of: lot.names,
       worthUsdMicros: usdOf(value.proceedsAssets, fund.quote),
@@ -151,7 +151,7 @@ function boundsOf(
   const gasAssets = ceilDiv(gasUsdMicros * tokenUnit(fund.quote.decimals), fund.quote.priceUsdMicros)
   return [
     { limitedBy: 'value', assets: value.limitAssets },
-    { limitedBy: 'won', assets: ((value.wonAssets - gasAssets) * BPS) / paid },
+    { limitedBy: 'won', assets: ((worthAt(lot, value) - gasAssets) * BPS) / paid },
     { limitedBy: 'funded', assets: ((purse.spendableAssets + released) * BPS) / paid },
     { limitedBy: 'epochBudget', assets: purse.budgetAssets + unused },
     { limitedBy: 'channelPrice', assets: (value.worthAssets * BigInt(fund.policy.maxPriceBps)) / BPS },
@@ -162,6 +162,10 @@ function boundsOf(
     { limitedBy: 'lane', assets: room(heaps.lane, lot.lane.concentrationBpsMax) },
   ]
 }
+
+/** What winning at the next price brings: where a rival leads, that rival's guess is about as high as ours. */
+const worthAt = ({ bestAssets }: OpenLot, { wonAssets, valueAssets }: Valuation) =>
+  bestAssets === 0n ? wonAssets : valueAssets
 
 const CHECKS: Readonly<Record<string, string>> = {
   value: 'above_our_limit',

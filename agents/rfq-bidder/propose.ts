@@ -99,7 +99,8 @@ function bidProposal(offer: OfferSeen, { priced, worth, names, assets, limitedBy
     // A change of a bid counts whole: the service may not be trusted to ask for the difference alone.
     exposure: { token: quote.address, assets, usdMicros: usdMicrosOf(assets, quote) },
     gainUsdMicros,
-    worthUsdMicros: gainUsdMicros + gas.usdMicros,
+    // When the next best is level with us: that is when the bid decides, and what its gas may cost a share of.
+    worthUsdMicros: inUsdMicros(worth.valueAssets - assets),
     said: {
       of: names,
       worthUsdMicros: inUsdMicros(worth.worthAssets),

@@ -19,7 +19,7 @@ export type Worth = {
   readonly wonAssets: bigint
   /** What it is worth when the next best is level with us, which is when a bid decides: what is bid rests on it. */
   readonly valueAssets: bigint
-  /** That less the spread, or what it is worth once won, whichever is less; less gas and the least gain: the most to bid. */
+  /** Less spread, gas and the least gain: the most to bid. At least zero. */
   readonly limitAssets: bigint
   /** What is bid where nobody sees the others' bids: further below by the margin that first price asks. */
   readonly sealedAssets: bigint
@@ -76,7 +76,7 @@ export function worthOf(
   const costAssets = gasAssets + inQuote(policy.gainUsdMicrosMin)
   const kept = without(valueAssets, BigInt(policy.spreadBps) * BPS_WAD)
   const wonAssets = atLeastZero(worthAssets + (markAssets * wadOf(expected.mean)) / WAD)
-  const limitAssets = atLeastZero(least(kept, wonAssets) - costAssets)
+  const limitAssets = atLeastZero(kept - costAssets)
   // Where nobody else is expected, the reserve is the price.
   const shadedAssets = bidders === 1 ? 0n : atLeastZero(shaded(curse + margin) - costAssets)
   return {
@@ -85,7 +85,7 @@ export function worthOf(
     wonAssets,
     valueAssets,
     limitAssets,
-    sealedAssets: least(shadedAssets, limitAssets),
+    sealedAssets: shadedAssets < limitAssets ? shadedAssets : limitAssets,
     haircutBps: terms.exitHaircutBps,
     skewBps: Number(skewWad / BPS_WAD),
     carryBps: Number(carryWad / BPS_WAD),
@@ -117,7 +117,6 @@ function learned(
 /** A part as a wad; what a float rounds of it is far below a base unit of any bid. */
 const wadOf = (part: number) => BigInt(Math.round(part * 1e12)) * 1_000_000n
 
-const least = (one: bigint, other: bigint) => (one < other ? one : other)
 const atLeastZero = (value: bigint) => (value > 0n ? value : 0n)
 
 /** Less a part, given as a wad; rounded down. */

@@ -140,7 +140,8 @@ describe('bids', () => {
             expect(assets * 10_000n).toBeLessThanOrEqual(
               known.netAssets * BigInt(LIMITS.bidding.positionBpsMax),
             )
-            expect(each.gainUsdMicros).toBeGreaterThanOrEqual(0n)
+            expect(each.worthUsdMicros).toBeGreaterThan(0n)
+            if (lot.house?.bestAssets === 0n) expect(each.gainUsdMicros).toBeGreaterThanOrEqual(0n)
             expect(assets).toBeGreaterThan(lot.house?.bestAssets ?? 0n)
             expect(assets).toBeGreaterThanOrEqual(BigInt(lot.row.reserveAssets))
             expect(lot.house?.bestFundAddress === FUND || lot.house?.bestFundAddress === OTHER_FUND).toBe(
