@@ -5,6 +5,7 @@ import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { insistsOn } from '../service/contract/workflow-types.ts'
+import { amountText } from '../units.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Inclusion, Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
@@ -58,11 +59,14 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   // A venue may take less than it was allowed to, and the rest whenever it likes.
   const isVenues = insistsOn(workflow.proposal.workflowType) !== undefined
-  const standing = failed || isVenues ? await standingAllowance(workflow, deps) : null
+  const left = failed || isVenues ? await allowancesLeft(workflow, deps) : []
+  // One that cannot be read counts as standing, whatever a node says in its place.
+  const standing = left.find(({ assets }) => assets !== 0n)?.allowance ?? null
   if (failed || standing !== null) {
     // A fork past finality may have been seen meanwhile: then its slots are opened again first, or looked for.
     const stand = included.map(({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }))
     if (stand.some((stands) => stands !== true)) return wait(RETRY_MS)
+    if (isVenues) compareAllowances(workflow, left, deps)
     const tries = workflow.slots.filter(
       (slot) => slot.kind === 'revoke' && slot.consumedByOther !== true,
     ).length
@@ -157,9 +161,32 @@ function compareEffects(
   { tokens }: NonNullable<Workflow['realized']>,
   { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
-  const { id: workflowId, signer, slots } = workflow
+  const { slots } = workflow
   const predicted = sumChanges(slots.filter(hasLanded).flatMap((slot) => slot.predicted.tokens))
-  const unexpected = differences(predicted, tokens, deployment, insistedBy(workflow))
+  doubt(workflow, differences(predicted, tokens, deployment, insistedBy(workflow)), safe)
+}
+
+/** And where a venue took of what it was allowed to take beside a call of ours that did not land. */
+function compareAllowances(
+  workflow: Workflow,
+  left: readonly AllowanceLeft[],
+  { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
+): void {
+  if (hasEffect(workflow) || workflow.slots.some(({ kind }) => kind === 'revoke')) return
+  const taken = left.flatMap(({ allowance: { token, spender, assets: allowed }, assets }) => {
+    if (assets === null || assets >= allowed) return []
+    return [
+      `${spender} took ${amountText(allowed - assets, token, deployment)} beside a call that did not land`,
+    ]
+  })
+  doubt(workflow, taken, safe)
+}
+
+function doubt(
+  { id: workflowId, signer, slots }: Workflow,
+  unexpected: readonly string[],
+  safe: ConcludeDeps['safe'],
+): void {
   if (unexpected.length === 0) return
   const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
   safe(signer, {
@@ -222,15 +249,15 @@ const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance
     { fix: 'revoke it by hand, and pause the role until then.', facts: { workflowId: workflow.id } },
   )
 
-/** The first allowance of this workflow that still stands on the chain. */
-async function standingAllowance(workflow: Workflow, deps: ConcludeDeps): Promise<StandingAllowance | null> {
-  if (!workflow.slots.some(hasLanded)) return null
+/** What the chain says is left of an allowance; null where it cannot be read. */
+type AllowanceLeft = { readonly allowance: StandingAllowance; readonly assets: bigint | null }
+
+async function allowancesLeft(workflow: Workflow, deps: ConcludeDeps): Promise<readonly AllowanceLeft[]> {
+  if (!workflow.slots.some(hasLanded)) return []
   const allowances = workflow.clearance?.allowances ?? []
   const views = allowances.map(({ token, spender }) => allowanceView(token, workflow.signer, spender))
   const values = await deps.nodes.calls(views.map(({ call }) => call))
-  // One that cannot be read counts as standing, whatever a node says in its place.
-  const index = views.findIndex(({ decode }, at) => decode(values[at]) !== 0n)
-  return allowances[index] ?? null
+  return allowances.map((allowance, at) => ({ allowance, assets: views[at]?.decode(values[at]) ?? null }))
 }
 
 async function revoke(workflow: Workflow, standing: StandingAllowance, deps: ConcludeDeps): Promise<Step> {

@@ -260,6 +260,24 @@ describe('concluding a failure', () => {
     expect(setup.world.safe).toHaveLength(1)
   })
 
+  it('makes the signer SAFE where a venue took of what it was allowed to beside a call that did not land', async () => {
+    const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '1' } })
+    for (const [allowance, state, count] of [
+      [0n, 'reverted', 1],
+      [4n, 'in_flight', 1],
+      [5n, 'in_flight', 0],
+      [null, 'in_flight', 0],
+    ] as const) {
+      await journal.close()
+      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+      await journal.adoptNonce(31_337, SIGNER, 7)
+      setup = createWorld()
+      setup.world.allowance = allowance
+      expect(await concluded(failed(), { proposal })).toMatchObject({ state })
+      expect(setup.world.safe).toHaveLength(count)
+    }
+  })
+
   it('takes back no approval that never landed', async () => {
     setup.world.allowance = 1n
     const slots = [finalSlot(0, { status: 'reverted' }), finalSlot(1, { purpose: 'noop' })]
@@ -334,6 +352,13 @@ describe('concluding a failure', () => {
         workflow: { state: 'quarantined', note: quarantined.note },
       })
     }
+  })
+
+  it('takes what it took back itself for nobody else’s', async () => {
+    const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '1' } })
+    const slots = [...failed(), finalSlot(2, {}, { kind: 'revoke' })]
+    expect(await concluded(slots, { proposal })).toMatchObject({ state: 'reverted' })
+    expect(setup.world.safe).toEqual([])
   })
 
   it('ends once the revocation worked', async () => {
