@@ -77,7 +77,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       ...{ token, usdMicros, by: pricedBy(token, deployment, owned.prices) },
     })),
   }
-  const page = last === null ? read : withUnread(read, last, deployment)
+  const page = last === null ? read : withUnread(read, named, last, deployment)
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
   const added = { ...page, lines }
   const isAdded = await accounts.add(added)
