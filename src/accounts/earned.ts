@@ -55,7 +55,8 @@ export function cameOf(
 
 /**
  * What a vault's moves earned over pages, less what the same would have earned where it was: by what the vault's own
- * loans in each market grew by, and where it has none left there, by what the market pays. What is idle earns nothing. Pure.
+ * loans in each market grew by, and where it has none left there, or most is new, by what the market pays. What is idle earns
+ * nothing. Pure.
  */
 export const earnedMore = (entries: readonly Entry[], pages: readonly Page[], then: Page): bigint =>
   entries.reduce((sum, { line: { token, assets, counterparty } }) => {
@@ -76,7 +77,9 @@ function growthWad(market: Address | null, pages: readonly Page[]): bigint {
       (all, line) => (line.counterparty === market ? all - line.assets : all),
       0n,
     )
-    if (was.assets >= LOAN_MIN) return sum + ((is.assets - was.assets - lent) * WAD) / was.assets
+    // Where more was lent meanwhile than was there, most of what it grew by was earned by that.
+    if (was.assets >= LOAN_MIN && lent <= was.assets)
+      return sum + ((is.assets - was.assets - lent) * WAD) / was.assets
     const seconds = BigInt((page.to.atMs - before.to.atMs) / 1_000)
     return sum + ((was.ratePerSecondWad + is.ratePerSecondWad) * seconds) / 2n
   }, 0n)

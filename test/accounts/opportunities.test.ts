@@ -250,6 +250,29 @@ it('says what a vault earned by a move in the hour since, less what it would hav
   expect(opportunitiesOf(left, workflows)).toMatchObject([{ hourLater: { usdMicros: -1_800_000n } }])
 })
 
+it('goes by what a market pays where a vault lent more there meanwhile than it had', () => {
+  const vault = { signer: VAULT, owner: 'vault', role: 'allocator' } as const
+  const lent = (source: bigint) => ({
+    lent: [
+      { market: MARKET, assets: usd(source), ratePerSecondWad: 10n ** 12n },
+      { market: TARGET, assets: usd(500n), ratePerSecondWad: 0n },
+    ],
+  })
+  const moves = [money(500n, 70), money(-500n, 70, { counterparty: TARGET })]
+  const pages = [
+    ...[page(1, []), page(2, [gas(70, 'm')])],
+    page(1, [], 100n, { ...vault, ...lent(700n) }),
+    page(2, moves, 100n, { ...vault, ...lent(200n) }),
+    // A million more, which earned $5 there: no part of that is earned by the $200.
+    page(3, [money(-1_000_000n, 90)], 100n, { ...vault, ...lent(1_000_205n) }),
+    page(4, [], 100n, { ...vault, ...lent(1_000_205n) }),
+  ]
+  // Half an hour at 0.36 % an hour.
+  expect(opportunitiesOf(pages, known(done('m', { kind: 'yield' })))).toMatchObject([
+    { hourLater: { usdMicros: -900_000n, block: 4n } },
+  ])
+})
+
 it('sets each report beside the value of the next one', () => {
   const report = (id: string, value: string, valuationTimestamp: string, changes: Partial<Workflow> = {}) =>
     done(id, { kind: 'due', subject: 'fund:nav', input: { value, valuationTimestamp } }, changes)
