@@ -127,12 +127,20 @@ function saidOf(
     return moved.length > 0 && netOf(moved).length === 0
   }
   const returned = new Set(threads.filter(isReturned).flatMap(({ told }) => told.map(({ id }) => id)))
+  // A fund's money moves in one account, and its signer pays the gas in another: both tell the same.
+  const told = new Map(threads.flatMap((thread) => thread.told.map((each) => [each.id, each])))
+  const opportunities = Map.groupBy(
+    told.values(),
+    ({ id, opportunity }) => `${workflows.get(id)?.signer}:${opportunity}`,
+  )
   return new Map(
-    threads.flatMap(({ told }) => {
-      const last = told.findLast(
-        ({ id, gainUsdMicros }) =>
-          gainUsdMicros !== undefined && workflows.get(id)?.state === 'succeeded' && !returned.has(id),
-      )
+    [...opportunities.values()].flatMap((own) => {
+      const [last] = own
+        .filter(
+          ({ id, gainUsdMicros }) =>
+            gainUsdMicros !== undefined && workflows.get(id)?.state === 'succeeded' && !returned.has(id),
+        )
+        .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
       return last === undefined ? [] : [[last.id, last.gainUsdMicros ?? 0n] as const]
     }),
   )

@@ -91,6 +91,21 @@ it('takes back what was said of a lot whose price came back to the fund that pai
   expect(result?.said).toBe(60n)
 })
 
+it('counts once what was said of a lot whose last bid the pages of its fund do not have yet', () => {
+  const gas = ['a', 'b'].map((workflowId, at) =>
+    line({
+      ...{ kind: 'gas', token: null, counterparty: null, assets: -1n },
+      hash: hashOf(800 + at),
+      workflowId,
+    }),
+  )
+  const fund = { signer: RIVAL, owner: 'fund' } as const
+  const funds = [page(1, 20n, [], fund), page(2, 15n, [line({ assets: -5n, hash: hashOf(800) })], fund)]
+  const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 1', 5))
+  const own = periodOf([page(1, 0n, []), page(2, 0n, gas)], 0)
+  expect(resultsOf(own, 'role', workflows, periodOf(funds, 0))).toMatchObject([{ said: 60n }])
+})
+
 it('counts what was said of an opportunity once: by the last that succeeded', () => {
   const lines = ['a', 'b'].map((workflowId) => line({ assets: -1n, workflowId }))
   const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 1', 5))
