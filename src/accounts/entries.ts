@@ -13,21 +13,23 @@ export type Entry = {
   readonly workflowId: string | null
 }
 
+/** What is given and what comes back of it have this in common. Pure. */
+export const backKey = ({ signer }: Page, { token, counterparty, assets }: Line): string =>
+  `${signer}:${token}:${counterparty}:${assets < 0n ? -assets : assets}`
+
 /** List what moved in a period. What came back by another's transaction belongs to what had given as much. Pure. */
 export function entriesOf(period: readonly Pick<Period[number], 'page'>[]): readonly Entry[] {
   // What has not come back yet, oldest first, by what coming back would look like: strangers may send as much dust as they like.
   const given = new Map<string, Entry[]>()
-  const like = ({ signer }: Page, { token, counterparty }: Line, assets: bigint) =>
-    `${signer}:${token}:${counterparty}:${assets}`
   return period.flatMap(({ page }) =>
     page.lines.map((line) => {
       const usdMicros = moneyAt(page, line)
       const isReturn = line.workflowId === null && line.assets > 0n && line.counterparty !== null
-      const source = isReturn ? given.get(like(page, line, line.assets))?.shift() : undefined
+      const source = isReturn ? given.get(backKey(page, line))?.shift() : undefined
       const workflowId = line.workflowId ?? source?.workflowId ?? null
       const entry = { page, line, usdMicros, workflowId }
       if (line.workflowId !== null && line.assets < 0n) {
-        const key = like(page, line, -line.assets)
+        const key = backKey(page, line)
         const before = given.get(key) ?? []
         before.push(entry)
         given.set(key, before)

@@ -45,10 +45,11 @@ export function resultsOf(
   const threads = [...accounts].flatMap((own) => threadsOf(own, told))
   const said = saidOf(threads, workflows)
   const joined = new Map(threads.flatMap((thread) => thread.entries.map((entry) => [entry, thread])))
-  const entries = listed.map((entry) => ({
-    ...entry,
-    workflowId: entry.workflowId ?? joined.get(entry)?.told.at(-1)?.id ?? null,
-  }))
+  const entries = listed.map((entry) => {
+    const told = joined.get(entry)?.told ?? []
+    const isOwn = told.some(({ id }) => id === entry.workflowId)
+    return { ...entry, workflowId: isOwn ? entry.workflowId : (told.at(-1)?.id ?? entry.workflowId) }
+  })
   const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
   // Said once: where its workflow moved something, or paid gas alone.
   const home = new Map<string | null, string>()

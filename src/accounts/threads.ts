@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Balance, Page } from '../journal/accounts.ts'
 import { inputText, type Proposal } from '../workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
-import type { Entry } from './entries.ts'
+import { backKey, type Entry } from './entries.ts'
 
 /** What of a workflow tells which opportunity it is of, and what was said of that. */
 export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
@@ -55,8 +55,10 @@ export function threadsOf(
 ): readonly Thread[] {
   const threads = new Map<string, Thread>()
   const others: Entry[] = []
+  // What comes back is of one of those that gave as much, and where that are several, of one that brought nothing else.
+  const gave = new Map<string, Set<Thread>>()
   for (const entry of entries) {
-    const { workflowId, page } = entry
+    const { workflowId, page, line } = entry
     if (workflowId === null) {
       others.push(entry)
       continue
@@ -64,15 +66,68 @@ export function threadsOf(
     const own = workflows.get(workflowId) ?? untold(workflowId)
     // A vault's moves are each an opportunity of its own.
     const key = page.owner === 'vault' ? own.id : own.opportunity
-    const { told, entries: known } = threads.get(key) ?? { told: [], entries: [] }
-    if (!told.some(({ id }) => id === own.id)) told.push(own)
-    known.push(entry)
-    threads.set(key, { told, entries: known })
+    const thread = threads.get(key) ?? { told: [], entries: [] }
+    if (!thread.told.some(({ id }) => id === own.id)) thread.told.push(own)
+    thread.entries.push(entry)
+    threads.set(key, thread)
+    if (line.assets < 0n)
+      gave.set(backKey(page, line), (gave.get(backKey(page, line)) ?? new Set()).add(thread))
   }
   for (const { told } of threads.values()) told.sort((one, other) => one.createdAtMs - other.createdAtMs)
+  const all = [...threads.values()]
+  const doubtful = takeDoubtful(all, gave)
   // Last of all: by then it is known what came back, and a lot like another brings nothing once it is lost.
-  joinOthers(others, [...threads.values()])
-  return [...threads.values()]
+  joinOthers(others, all)
+  giveBack(doubtful, gave)
+  for (const { entries: own } of all)
+    own.sort((one, other) => Number(one.page.to.number - other.page.to.number))
+  return all
+}
+
+/** What came back by another's transaction and may be of several, with the one that has it until it is known what each brought. */
+type Doubtful = { readonly entry: Entry; readonly thread: Thread }
+
+function takeDoubtful(
+  threads: readonly Thread[],
+  gave: ReadonlyMap<string, ReadonlySet<Thread>>,
+): readonly Doubtful[] {
+  const isNamed = (thread: Thread) => bringsOf(thread) !== undefined
+  const keys = new Set(
+    [...gave].flatMap(([key, givers]) => (givers.size > 1 && [...givers].every(isNamed) ? key : [])),
+  )
+  const isDoubtful = ({ page, line }: Entry) => line.workflowId === null && keys.has(backKey(page, line))
+  return threads.flatMap((thread) => {
+    const doubtful = thread.entries.filter(isDoubtful)
+    for (const entry of doubtful) thread.entries.splice(thread.entries.indexOf(entry), 1)
+    return doubtful.map((entry) => ({ entry, thread }))
+  })
+}
+
+/** Give each back to the first that paid alone and did not get it yet; uses `gave` up. */
+function giveBack(doubtful: readonly Doubtful[], gave: ReadonlyMap<string, Set<Thread>>): void {
+  const inOrder = doubtful.toSorted((one, other) =>
+    Number(one.entry.line.blockNumber - other.entry.line.blockNumber),
+  )
+  for (const { entry, thread } of inOrder) {
+    const key = backKey(entry.page, entry.line)
+    const left = ({ entries }: Thread) =>
+      entries.reduce(
+        (sum, { page, line }) =>
+          line.blockNumber <= entry.line.blockNumber && backKey(page, line) === key ? sum + line.assets : sum,
+        0n,
+      )
+    const givers = gave.get(key) ?? new Set()
+    let found: Thread | undefined
+    for (const each of givers) {
+      if (!isPaidAlone(each)) givers.delete(each)
+      else if (left(each) < 0n) {
+        found = each
+        break
+      }
+    }
+    const { entries } = found ?? thread
+    entries.push(entry)
+  }
 }
 
 /** What a thread has with somebody to whom it gave more than came back. */
@@ -97,7 +152,6 @@ function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void 
     .values()
   let next = later.next().value
   const waitingAt = new Map<Address | null, Set<Waiting>>()
-  const joined = new Set<Thread>()
   for (const entry of others) {
     const { line } = entry
     if (line.assets <= 0n) continue
@@ -108,10 +162,7 @@ function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void 
     if (found === undefined) continue
     found.thread.entries.push(entry)
     waiting?.delete(found)
-    joined.add(found.thread)
   }
-  for (const { entries } of joined)
-    entries.sort((one, other) => Number(one.page.to.number - other.page.to.number))
 }
 
 function waitingOf(thread: Thread): readonly Waiting[] {

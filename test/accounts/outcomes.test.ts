@@ -196,6 +196,47 @@ it('takes what came for what still stands, not for an earlier one like it that w
   expect(decided(together, told)).toMatchObject([lost, won])
 })
 
+it('takes what came back for what brought nothing, where what won before had given as much', () => {
+  const again = { ...pays, workflowId: 'b' }
+  const back = line({ assets: 900_000_000n })
+  const lost = { came: null }
+  const won = { came: { error: 0.05, gain: 0.1 } }
+  const opened = [0, 100_000, []] as const
+  const hour = [100, 100_000, []] as const
+  const told = known(bid('a'), bid('b', 'lot 2', 2_000_000n))
+  // Won, and then another is outbid: not the first one, long paid for, which came back.
+  const later = pagesOf(
+    opened,
+    [1, 100_000, [pays]],
+    [2, 100_000, [brings]],
+    [3, 100_000, [again]],
+    [4, 100_000, [back]],
+    hour,
+  )
+  expect(decided(later, told)).toMatchObject([lost, won])
+  const before = pagesOf(
+    opened,
+    [1, 100_000, [again, pays]],
+    [2, 100_000, [back]],
+    [3, 100_000, [brings]],
+    hour,
+  )
+  expect(decided(before, told)).toMatchObject([lost, won])
+  const raised = line({ assets: -50_000_000n, workflowId: 'b' })
+  const [both, all] = [
+    [again, raised, pays],
+    [back, { ...back }, brings],
+  ]
+  const third = { ...pays, workflowId: 'c' }
+  const three = known(bid('a'), bid('b', 'lot 2', 2_000_000n), bid('c', 'lot 3', 3_000_000n))
+  const { undecided } = outcomesOf(
+    pagesOf(opened, [1, 100_000, [...both, third]], [2, 100_000, all], hour),
+    three,
+  )
+  // The first half of what was bid for the second lot came back, and all for the third.
+  expect(undecided.flatMap(({ lines }) => lines)).toEqual([again, raised, back])
+})
+
 it('counts a race as lost that cost gas alone, and keeps of what is not decided what belongs to it', () => {
   const raced = { ...bid('a', 'position'), isRaceLost: true }
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n })]])

@@ -91,6 +91,21 @@ it('takes back what was said of a lot whose price came back to the fund that pai
   expect(result?.said).toBe(60n)
 })
 
+it('gives what came back to the lot that brought nothing, though one that was won had given as much', () => {
+  const lot = `0x${'c0'.repeat(20)}` as const
+  const of = (id: string, gain: bigint, amount: string) => {
+    const { proposal, ...rest } = bid(id, gain, `lot ${id}`)
+    return { ...rest, proposal: { ...proposal, reason: { assetAmount: amount } } }
+  }
+  const paid = ['a', 'b'].map((workflowId) => line({ assets: -5_000_000n, workflowId }))
+  const won = line({ token: lot, assets: 7n })
+  const pages = [page(1, 9_000_000n, []), page(2, 4_000_000n, [...paid, won, line({ assets: 5_000_000n })])]
+  expect(by('workflow', pages, known(of('a', 40n, '7'), of('b', 60n, '9')))).toMatchObject([
+    { key: 'a', said: 40n, moved: -10_000_000n },
+    { key: 'b', said: 0n, moved: 0n },
+  ])
+})
+
 it('counts once what was said of a lot whose last bid the pages of its fund do not have yet', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({
