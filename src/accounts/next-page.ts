@@ -5,6 +5,7 @@ import { type Owned, readOwned, type WorthOptions } from '../guard/worth.ts'
 import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Slot, slotAt } from '../workflow/slot.ts'
+import { readLed } from './led.ts'
 import { readLent } from './lent.ts'
 import type { Period } from './period.ts'
 import { withUnread } from './unread.ts'
@@ -49,9 +50,10 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   if (named === null) return null
   const isQuiet = last?.count === count && named.every((line) => isGift(line, deployment))
   if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return null
-  const [owned, lent] = await Promise.all([
+  const [owned, lent, led] = await Promise.all([
     readOwned({ ...of, owners: [signer] }, nodes, final),
     owner === 'vault' ? readLent(signer, deployment, nodes, final) : null,
+    owner === 'fund' ? readLed(signer, deployment, nodes, final) : [],
   ])
   const read: Omit<Page, 'lines'> = {
     ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
@@ -71,6 +73,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
     closing: owned.wallet,
     positions: summed([
       ...owned.positions,
+      ...led,
       ...(lent ?? []).map(({ market: at, token, assets }) => ({ at, token, assets })),
     ]),
     prices: [...owned.prices].map(([token, usdMicros]) => ({

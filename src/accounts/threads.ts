@@ -227,12 +227,11 @@ const ON_ITS_WAY_MS = 7 * 24 * 3_600_000
 
 /**
  * Find what was to bring something, and paid for it a week ago or earlier, when by the newest page neither that nor what was
- * paid is there, came back, or is where it was paid. What is where it was paid belongs to those who paid last. Of a fund it
- * is not known: what houses hold of its money is not read. Pure.
+ * paid is there, came back, or is where it was paid. What is where it was paid belongs to those who paid last. Pure.
  */
 export function neverCame(threads: readonly Thread[], newest: Page | undefined): ReadonlySet<Thread> {
   const lost = new Set<Thread>()
-  if (newest === undefined || newest.owner === 'fund') return lost
+  if (newest === undefined) return lost
   const positions = newest.positions.map((each) => ({ ...each }))
   const waiting = threads
     .filter((thread) => bringsOf(thread) !== undefined && isPaidAlone(thread))

@@ -10,7 +10,7 @@ export type WorkedFor = {
   readonly role: Page['role']
   /** What those who own it put in, less what they took. */
   readonly flows: bigint
-  /** Traded and lent: what came less what went, and what its claims on markets changed by. */
+  /** Traded and lent: what came less what went, and what its claims on markets and its leading bids changed by. */
   readonly earned: bigint
   /** What prices did to what was held before: nothing was sold. */
   readonly marked: bigint

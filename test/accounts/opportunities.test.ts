@@ -106,18 +106,6 @@ it('says of what was paid for and not delivered for a week that it never came, a
   ])
 })
 
-it('never says of what a fund paid that it never came: what houses hold of its money is not read', () => {
-  const fund = { signer: FUND, owner: 'fund' } as const
-  const paid = money(-300n, 80, { counterparty: HOUSE })
-  const pages = [
-    ...[page(1, []), page(2, [gas(80, 'two')])],
-    ...[page(1, [], 100n, fund), page(2, [paid], 100n, fund), page(400, [], 100n, fund)],
-  ]
-  expect(opportunitiesOf(pages, known(bidOf('two', 'lot 2', '4')))).toMatchObject([
-    { owner: 'fund', came: 'waiting', atEnd: null },
-  ])
-})
-
 it('joins what came to what the journal does not have where nothing else waits there, and says that it does not have it', () => {
   const lines = [
     ...[money(-300n, 80, { counterparty: HOUSE, workflowId: 'gone' }), gas(80, 'gone')],

@@ -27,15 +27,12 @@ const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()
 /** Fees that every test here offers. */
 export const FEES = { maxFeePerGasWei: 3_000_000_000n, maxPriorityFeePerGasWei: 1n }
 
-export type Scene = Awaited<ReturnType<typeof createScene>>
-
-/** Real contracts on a real chain, the guard's own nodes, a liquidator with funds, and borrowers that are under water. */
-export async function createScene() {
-  const world = await createWorld()
+/** Nodes of ours before the chain of a world. */
+export async function nodesOf({ chain }: Pick<World, 'chain'>) {
   // As the sandbox serves its chain: strict, and able to simulate creations.
-  const front = await startNodeFront(world.chain.rpcUrl)
+  const front = await startNodeFront(chain.rpcUrl)
   const nodes = await createNodes({
-    chainId: world.chain.chainId,
+    chainId: chain.chainId,
     read: [front.url],
     send: [front.url],
     agree: 1,
@@ -45,6 +42,19 @@ export async function createScene() {
     // The chain's own time decides: a snapshot taken back leaves it behind the machine's.
     clock: { ...systemClock, nowMs: () => 0 },
   })
+  const stop = async () => {
+    await nodes.close()
+    await front.stop()
+  }
+  return { nodes, stop }
+}
+
+export type Scene = Awaited<ReturnType<typeof createScene>>
+
+/** Real contracts on a real chain, the guard's own nodes, a liquidator with funds, and borrowers that are under water. */
+export async function createScene() {
+  const world = await createWorld()
+  const { nodes, stop: stopNodes } = await nodesOf(world)
   const liquidator = lower(await world.person(usd('100000'), 0n))
   await world.sUSD.write.approve([world.market.address, 0n], by(liquidator))
   const deployment = await pin(world, nodes)
@@ -56,8 +66,7 @@ export async function createScene() {
     return lower(borrower)
   }
   const stop = async () => {
-    await nodes.close()
-    await front.stop()
+    await stopNodes()
     await world.stop()
   }
   return { world, nodes, liquidator, deployment, ruleset, borrow, stop }
