@@ -54,8 +54,11 @@ it('says less where moves came to less, and no more where they came to more; wha
   expect(rate(less?.said)).toBeCloseTo(rate(usually?.said), 1)
 })
 
-it('supplies as before after a case or two, and no more where many came to nothing, which a person hears of', () => {
-  expect(suppliedTo(decideOn({ ...uneven, experience: cases(2, -1) }))).toContain(ETH_MARKET)
+it('supplies as before after a few cases, and no more where many came to nothing, which a person hears of', () => {
+  for (const few of [2, 3, 9]) {
+    expect(suppliedTo(decideOn({ ...uneven, experience: cases(few, -1) }))).toContain(ETH_MARKET)
+  }
+  expect(suppliedTo(decideOn({ ...uneven, experience: cases(10, -1) }))).toEqual([])
   const decision = decideOn({ ...uneven, experience: cases(20, -1) })
   expect(suppliedTo(decision)).not.toContain(ETH_MARKET)
   const against = decision.passedOver.find(({ subject }) => subject === `${VAULT}:${ETH_MARKET}`)
