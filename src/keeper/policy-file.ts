@@ -173,8 +173,12 @@ function agentOf({ file, value, at }: YamlFile) {
   const agent = agents.find((each) => each.role === role)
   if (agent !== undefined) return agent
   const known = agents.map((each) => each.role).join(', ')
-  throw new RolekeeperError('config.invalid', `${at(['role'])}: role is no role of this release.`, {
-    fix: `write one of: ${known}`,
-    facts: { file },
-  })
+  throw new RolekeeperError(
+    'config.invalid',
+    `${at(['role'])}: role is ${JSON.stringify(role ?? null)}, no role of this release.`,
+    {
+      fix: `write one of: ${known}`,
+      facts: { file },
+    },
+  )
 }

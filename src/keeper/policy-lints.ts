@@ -1,8 +1,9 @@
+import { nearest } from '../config/check.ts'
 import type { YamlFile } from '../config/yaml.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
-import { counted, duration, native, tokens, usd } from '../units.ts'
+import { counted, type Denomination, duration, native, tokens, usd } from '../units.ts'
 import { type Codes, misnamedIn, venuesWithout } from './policy-functions.ts'
 import type { RolePolicy } from './role-policy.ts'
 
@@ -24,6 +25,7 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
     sanityOf(compiled.ruleset.role).strategy ?? [],
     compiled.ruleset.deployment.assets,
   ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
+  ...unknownTokens(value, compiled.ruleset.deployment.assets),
   ...sharedSources(compiled),
   ...idleDays(compiled),
   ...idleApprovals(compiled),
@@ -31,6 +33,33 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
   ...idleFees(compiled),
   ...slips(compiled),
 ]
+
+/** Where entries go by a token, or by a pair of them. */
+const BY_TOKEN = [
+  ...['limits.prices', 'strategy.loans', 'strategy.collaterals', 'strategy.secondPrice', 'strategy.exits'],
+  ...['strategy.assets', 'strategy.quotes', 'strategy.bidding.assets', 'strategy.bidding.quoteAssets'],
+  ...['guard.sanity.assets', 'guard.sanity.exits', 'guard.sanity.inventoryMax', 'guard.sanity.escrowMax'],
+]
+
+/** What is said of a token that is not there holds of nothing: most likely its symbol is mistyped. */
+function unknownTokens(value: unknown, assets: readonly Denomination[]): readonly Weakness[] {
+  const known = assets.map(({ symbol }) => symbol)
+  return BY_TOKEN.flatMap((place) => {
+    const path = place.split('.')
+    const entries = path.reduce<unknown>((node, part) => Reflect.get(Object(node), part), value)
+    if (entries === null || typeof entries !== 'object') return []
+    return Object.keys(entries).flatMap((key) => {
+      const symbol = key.split('/').find((each) => !known.includes(each))
+      if (symbol === undefined) return []
+      const near = nearest(symbol, known)
+      return {
+        path: [...path, key],
+        problem: `${place}.${key}: ${symbol} is no token of deployment.assets, so it binds nothing`,
+        fix: `write ${near ?? 'one that is there'}, or remove it; there are ${known.join(', ')}`,
+      }
+    })
+  })
+}
 
 /** A second source has one price: that of another token bears nothing out, and nothing of this one would ever be done. */
 function sharedSources({ policy: { guard }, ruleset: { role } }: Compiled): readonly Weakness[] {

@@ -50,7 +50,9 @@ describe('a policy of version 1', () => {
     expect(() => migrateFile(written(VERSION_1.replace('cbBTC:', 'sBTC:')), CONFIG)).toThrow(
       /liquidator\.yaml:12:\d+: 2500000000 is of a token that nothing here names/,
     )
-    expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow('role is no role of this release')
+    expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow(
+      'role is "cook", no role of this release',
+    )
   })
 
   it('is said what to add, where version 1 had nothing of it, and is rewritten once that is there', () => {
@@ -130,6 +132,16 @@ describe('a policy that is checked before anything runs by it', () => {
       'approval:\n',
       'approval:\n  approvers: { anna: { user: "anna@here" }, ben: { user: "ben@here" } }\n  quorum: "2"\n',
       /^approval.quorum is 2 of 2: what one of them submits nobody can approve/,
+    ],
+    [
+      '  prices: { USDC:',
+      '  prices: { UDSC:',
+      /^limits\.prices\.UDSC: UDSC is no token of deployment\.assets, so it binds nothing$/,
+    ],
+    [
+      '    cbBTC/USDC: { contract',
+      '    cbBTC/USD: { contract',
+      /^strategy\.secondPrice\.cbBTC\/USD: USD is no/,
     ],
   ])('loads, and says of %j what %j keeps from working', (was, is, problem) => {
     expect(shipped).toContain(was)
