@@ -141,7 +141,7 @@ export function losingOn(experience: readonly Experience[], of: readonly string[
 
 /** A person should hear of it: nothing goes on by itself. */
 const fixOf = (role: string) =>
-  `find out who knows more than we; it goes on after \`rolekeeper experience forget ${role}\`.`
+  `find out why: who knows more than we, or follows the same; it goes on after \`rolekeeper experience forget ${role}\`.`
 
 /** Why something that goes by such a name is left alone. Pure. */
 export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
@@ -154,7 +154,7 @@ export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
 /** Why something is left alone of which others brought less than the policy lets us allow for. Pure. */
 export const beyondStop = ({ won }: Expectation, mostBps: number, role: string) => ({
   check: 'experience_against',
-  message: `The last ${Math.round(won)} that we won like it brought less than was said by more than the ${percent(BigInt(mostBps))} that the policy lets experience move it. Fix: ${fixOf(role)}`,
+  message: `The last ${Math.round(won)} like it brought less than was said by more than the ${percent(BigInt(mostBps))} that the policy lets experience move it. Fix: ${fixOf(role)}`,
   alarm: { fix: fixOf(role) },
   reason: { won: Math.round(won), mostBps },
 })

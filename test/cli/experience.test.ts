@@ -82,6 +82,7 @@ it('says what came of what was said, and what is paid for it', async () => {
     said: '50000000',
   })
   expect((await run('pnl', '--role', 'liquidator')).out).toBe('Nothing is entered yet.\n')
+  expect((await run('pnl', '--since', '24h')).out).toBe('Nothing is entered of the last 24h.\n')
 })
 
 it('refuses what it does not know, and names what it does', async () => {
@@ -90,13 +91,14 @@ it('refuses what it does not know, and names what it does', async () => {
   expect((await run('pnl', '--json', '--csv')).err).toContain('give one')
   expect((await run('experience', 'forget', 'baker')).err).toContain('give one of: rfq-bidder')
   expect((await run('experience')).err).toContain('write `show` or `forget ROLE`')
+  expect((await run('experience', 'reset')).err).toContain('"reset" is nothing that can be done.')
   expect((await run('experience', 'show', 'rfq-bidder')).err).toContain('There is no place for "rfq-bidder"')
   expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
 })
 
 it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
   expect((await run('experience', 'show')).out).toBe(
-    `rfq-bidder     ${'bid'.padEnd(24)}  1 decided, 1 won, came 2.00 % beside what was said, brought 7.00 %\n`,
+    `rfq-bidder     ${'bid'.padEnd(24)}  1 decided, 1 won, came 2.00 % beside what was said, brought 7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
   )
   expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
   expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')

@@ -8,8 +8,9 @@ export const experience = command({
   name: 'experience',
   usage: 'show | forget ROLE [--config FILE | --directory DIR] [--json]',
   help: `Show what became of what roles said, by the accounts of their signers: how often each name was decided and won, and of
-what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest. Old cases fade. What a role says and
-bids next is corrected by it, within the policy's bounds. Forget lets one role begin anew; the accounts stay.
+what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest. What
+is won is decided an hour after it came, or a day after a vault's move; a race that was lost, at once. Old cases fade. What
+a role says and bids next is corrected by it, within the policy's bounds. Forget lets one role begin anew; the accounts stay.
 
   rolekeeper experience show
   rolekeeper experience forget rfq-bidder`,
@@ -17,7 +18,10 @@ bids next is corrected by it, within the policy's bounds. Forget lets one role b
   argumentsMax: 2,
   run: async ({ json, ...given }, [what, role], io) => {
     if (what !== 'show' && what !== 'forget') {
-      throw usageError('Say what to do.', 'write `show` or `forget ROLE`')
+      throw usageError(
+        what === undefined ? 'Say what to do.' : `"${what}" is nothing that can be done.`,
+        'write `show` or `forget ROLE`',
+      )
     }
     if (what === 'show' && role !== undefined)
       throw usageError(`There is no place for "${role}".`, 'write `show`')
@@ -45,9 +49,13 @@ async function rowsOf(accounts: AccountsReads): Promise<readonly Row[]> {
   return rows
 }
 
+/** Without it, a role that has just begun seems to win nothing. */
+const WHEN =
+  'A race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n'
+
 function show(rows: readonly Row[], isJson: boolean, io: Io): void {
   if (isJson) io.out(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
-  else io.out(rows.length === 0 ? 'Nothing is decided yet.\n' : rows.map(text).join(''))
+  else io.out(rows.length === 0 ? 'Nothing is decided yet.\n' : `${rows.map(text).join('')}${WHEN}`)
 }
 
 async function forgetRole(

@@ -84,7 +84,8 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
       return compare(balancesOf(period), config, how, io)
     }
     if (period.length === 0 && json !== true && csv !== true) {
-      io.out('Nothing is entered yet.\n')
+      const isSince = since !== undefined && pages.length > 0
+      io.out(isSince ? `Nothing is entered of the last ${since}.\n` : 'Nothing is entered yet.\n')
       return 0
     }
     const table = await tableOf(by, { pages, period, sinceMs, place })
