@@ -8,6 +8,7 @@ import type {
   SummaryEvent,
   WorkflowEvent,
 } from '../ops/events.ts'
+import type { Role } from '../service/contract/roles.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { duration, shortHex, shortSubject, usd, wad } from './format.ts'
 
@@ -254,14 +255,19 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   return [row(mark, state, clean(`${who}${total}${why}`), colour)]
 }
 
-function drawSummary({ workflows, money, profitUsdMicros, durationMs }: SummaryEvent): readonly Row[] {
+function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly Row[] {
   const roles = Object.entries(workflows).map(([role, counts]) => {
     const parts = Object.entries(counts).filter(([, count]) => count > 0)
-    const said = parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'
-    const came = money[role]
-    const sums = came && `, ${usd(came.realizedUsdMicros)} realised, ${usd(came.markedUsdMicros)} marked`
-    return `${role}: ${said}${sums ?? ''}`
+    const ended = parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'
+    return [`${role}: ${ended}`, ...sumsOf(money[role])].join(', ')
   })
-  const end = `${usd(profitUsdMicros)} gained (marked) in ${duration(durationMs)}`
-  return [row('■', 'summary', [...roles, end].join(' · '), 'green')]
+  return [row('■', 'summary', [...roles, `in ${duration(durationMs)}`].join(' · '), 'green')]
+}
+
+/** In the words of `pnl`, whose moved, gas and positions are what is realised. */
+function sumsOf(money: SummaryEvent['money'][Role] | undefined): readonly string[] {
+  if (money === undefined) return []
+  const { saidUsdMicros, realizedUsdMicros, markedUsdMicros } = money
+  const said = saidUsdMicros === undefined ? [] : [`said ${usd(saidUsdMicros)}`]
+  return [...said, `realised ${usd(realizedUsdMicros)}`, `marked ${usd(markedUsdMicros)}`]
 }

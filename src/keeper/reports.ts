@@ -48,7 +48,6 @@ export function createReports(
   const isInFleet = fleet !== undefined
   const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet })
   const emit = (event: KeeperEvent): void => {
-    if (event.type === 'gain') tally.gained(BigInt(event.profitUsdMicros))
     for (const listener of listeners) listener(event)
   }
   const now = () => new Date(clock.nowMs()).toISOString()

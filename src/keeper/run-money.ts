@@ -1,5 +1,7 @@
+import type { Address } from 'viem'
 import { periodOf } from '../accounts/period.ts'
 import { resultsOf } from '../accounts/results.ts'
+import { workflowsOf } from '../accounts/workflows-of.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { SummaryEvent } from '../ops/events.ts'
@@ -10,18 +12,30 @@ export type RunAccounts = { readonly accounts: Pick<Accounts, 'newest'>; readonl
 /** A run has a page for what moves at once, and one an hour: the summary is about as many at most. */
 const PAGES_MAX = 10_000
 
-/** Sum up what the accounts of a run's signers say of it, by role. */
+/** Sum up what the accounts of a run's signers say of it, by role, as `pnl` does. */
 export async function moneyOf(
-  { chain, agents }: Pick<RunConfig, 'chain' | 'agents'>,
+  { chain, agents, deployment, fleet, directory }: RunConfig,
   { accounts, beganAt }: RunAccounts,
 ): Promise<SummaryEvent['money']> {
-  const signers = new Set(agents.map(({ signer }) => signer.address))
-  const pages = await Promise.all([...signers].map((each) => accounts.newest(chain.id, each, PAGES_MAX)))
-  const period = periodOf(pages.flat(), 0).filter(({ page }) => page.to.number > beganAt)
+  const periodIn = async (signers: Iterable<Address>) => {
+    const pages = await Promise.all([...signers].map((each) => accounts.newest(chain.id, each, PAGES_MAX)))
+    return periodOf(pages.flat(), 0).filter(({ page }) => page.to.number > beganAt)
+  }
+  const period = await periodIn(new Set(agents.map(({ signer }) => signer.address)))
+  const funds = await periodIn(deployment.funds.map(({ address }) => address))
+  // In a fleet, the seats and with them what was said are with others by now.
+  const isAlone = fleet === undefined
+  const workflows = isAlone ? await workflowsOf(period, { directory }) : new Map()
   return Object.fromEntries(
-    resultsOf(period, 'role', new Map()).map(({ key, moved, gas, positions, marked }) => [
+    resultsOf(period, 'role', workflows, funds).map(({ key, said, moved, gas, positions, marked }) => [
       key,
-      { realizedUsdMicros: String(moved + gas + (positions ?? 0n)), markedUsdMicros: String(marked ?? 0n) },
+      {
+        ...(isAlone ? { saidUsdMicros: String(said) } : {}),
+        ...{
+          realizedUsdMicros: String(moved + gas + (positions ?? 0n)),
+          markedUsdMicros: String(marked ?? 0n),
+        },
+      },
     ]),
   )
 }

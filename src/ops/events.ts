@@ -148,14 +148,19 @@ export type SummaryEvent = {
   readonly at: string
   readonly durationMs: number
   readonly workflows: Readonly<Record<Role, WorkflowCounts>>
-  /** Sum of the gains of this run: US dollars times 10^6, signed decimal, marked. */
-  readonly profitUsdMicros: string
   /** What each role's accounts say of this run, as far as it is final: US dollars times 10^6, signed decimals. */
   readonly money: Readonly<Record<Role, RoleMoney>>
 }
 
-/** What came, at contracts or as tokens, less what was paid and gas; and what prices did to what was held. */
-type RoleMoney = { readonly realizedUsdMicros: string; readonly markedUsdMicros: string }
+/**
+ * As `pnl` counts it. Said: what was expected of what succeeded; where the journal is with others it is not there. Realised:
+ * what moved, at contracts too, less gas. Marked: what prices did to what was held.
+ */
+type RoleMoney = {
+  readonly saidUsdMicros?: string
+  readonly realizedUsdMicros: string
+  readonly markedUsdMicros: string
+}
 
 /** A role works by a narrower policy, which was saved while it worked. */
 type PolicyEvent = {

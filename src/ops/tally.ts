@@ -2,10 +2,9 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { SummaryEvent, WorkflowCounts } from './events.ts'
 
-/** The count of how workflows ended in this run, and of what they gained. */
+/** The count of how workflows ended in this run. */
 type Tally = {
   readonly ended: (workflow: Workflow) => void
-  readonly gained: (profitUsdMicros: bigint) => void
   readonly summary: (
     roles: readonly Role[],
     parked: readonly Workflow[],
@@ -17,14 +16,10 @@ type Tally = {
 /** Create the tally of a run that began at `startedAtMs`. */
 export function createTally(startedAtMs: number): Tally {
   const counts = new Map<string, number>()
-  let profitUsdMicros = 0n
   const count = (role: Role, state: string) => counts.get(`${role}:${state}`) ?? 0
   return {
     ended: ({ role, state }) => {
       counts.set(`${role}:${state}`, count(role, state) + 1)
-    },
-    gained: (usdMicros) => {
-      profitUsdMicros += usdMicros
     },
     summary: (roles, parked, money, nowMs) => ({
       type: 'summary',
@@ -48,7 +43,6 @@ export function createTally(startedAtMs: number): Tally {
           },
         ]),
       ),
-      profitUsdMicros: String(profitUsdMicros),
       money,
     }),
   }

@@ -22,7 +22,6 @@ const summary = (liquidator: Partial<WorkflowCounts> = {}): SummaryEvent => ({
   at: '2026-11-21T00:00:00.000Z',
   durationMs: 10,
   workflows: { liquidator: { ...counts, ...liquidator } },
-  profitUsdMicros: '0',
   money: {},
 })
 const never = new Promise<never>(() => {})

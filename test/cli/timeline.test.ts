@@ -137,8 +137,13 @@ const story: readonly KeeperEvent[] = [
         parked: 1,
       },
     },
-    profitUsdMicros: '1412204999',
-    money: { liquidator: { realizedUsdMicros: '1237690000', markedUsdMicros: '-3000000' } },
+    money: {
+      liquidator: {
+        saidUsdMicros: '1412204999',
+        realizedUsdMicros: '1237690000',
+        markedUsdMicros: '-3000000',
+      },
+    },
   },
 ]
 
@@ -172,7 +177,7 @@ describe('the timeline', () => {
           6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
-         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, +$1,237.69 realised, -$3.00 marked · +$1,412.20 gained (marked) in 1.0 min
+         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1.0 min
       "
     `)
   })

@@ -1,18 +1,17 @@
 import { type AccountRow, balancesOf } from '../../accounts/balances.ts'
-import { entriesOf } from '../../accounts/entries.ts'
 import { reportsOf } from '../../accounts/nav-reports.ts'
 import { opportunitiesOf } from '../../accounts/opportunities.ts'
 import { type Period, periodOf } from '../../accounts/period.ts'
 import { GROUPS, type Group, resultsOf } from '../../accounts/results.ts'
 import { assertWhole } from '../../accounts/whole.ts'
 import { workedForOf } from '../../accounts/worked-for.ts'
+import { workflowsOf } from '../../accounts/workflows-of.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
-import { type JournalPlace, readJournal } from '../../journal/open.ts'
+import type { JournalPlace } from '../../journal/open.ts'
 import { ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { lookBackMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
@@ -162,23 +161,6 @@ async function readPages(directory: string): Promise<readonly Page[]> {
   } finally {
     await accounts.close()
   }
-}
-
-/** The workflows that lines belong to. */
-async function workflowsOf(
-  period: Parameters<typeof entriesOf>[0],
-  place: JournalPlace,
-): Promise<ReadonlyMap<string, Workflow>> {
-  const ids = new Set(entriesOf(period).flatMap(({ workflowId }) => workflowId ?? []))
-  if (ids.size === 0) return new Map()
-  return readJournal(place, async (journal) => {
-    const found = new Map<string, Workflow>()
-    for (const id of ids) {
-      const workflow = await journal.get(id)
-      if (workflow !== null) found.set(id, workflow)
-    }
-    return found
-  })
 }
 
 /** How it is printed. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pnl } from '../../../src/cli/commands/pnl.ts'
 import { type Line, openAccounts, type Page } from '../../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { moneyOf } from '../../../src/keeper/run-money.ts'
 import { capture } from '../../support/commands.ts'
 import { MARKET, proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
@@ -138,4 +139,25 @@ it('does not say that all is well where it compared nothing', async () => {
     code: 'accounts.nothing_entered',
   })
   await expect(run('--check', '--since', '1s')).rejects.toMatchObject({ code: 'accounts.nothing_entered' })
+})
+
+it('prints of a run what its summary says', async () => {
+  const accounts = openAccounts(directory)
+  const config = {
+    ...{ chain: { id: 1 }, agents: [{ signer: { address: SIGNER } }], directory },
+    deployment: { funds: [{ address: FUND }] },
+  }
+  const run = { accounts, beganAt: 0n }
+  const [row] = await json()
+  const came = {
+    realizedUsdMicros: String(BigInt(row.moved) + BigInt(row.gas) + BigInt(row.positions)),
+    markedUsdMicros: row.marked,
+  }
+  expect(await moneyOf(config as never, run)).toEqual({
+    liquidator: { saidUsdMicros: row.said, ...came },
+  })
+  expect(row.said).toBe('40000000')
+  // The seats of a fleet are with others once it ends.
+  expect(await moneyOf({ ...config, fleet: {} } as never, run)).toEqual({ liquidator: came })
+  await accounts.close()
 })
