@@ -30,7 +30,7 @@ export function termsAt(
   atS: number,
 ): FeeTerms | null | Stop {
   if (fees === undefined) return null
-  const { mark, highWaterValue, accruesSince, ...rates } = fees
+  const { mark, paidOut: _, highWaterValue, accruesSince, ...rates } = fees
   if (mark === undefined && highWaterValue !== undefined && accruesSince !== undefined) {
     if (accruesSince <= atS) return { ...rates, highWaterValue, accruesSinceS: accruesSince }
     const message = `The policy's fees accrue from ${accruesSince - atS} s after the valuation time.`

@@ -58,6 +58,8 @@ const fees = settings({
   preferredReturnBps: bps().transform(BigInt),
   /** Where the chain keeps the two below, which every payment of fees changes. */
   mark: feeMark.optional(),
+  /** What makes the two below hold: no payment moves them. */
+  paidOut: z.literal('never').optional(),
   /** Value of one share, before fees, up to which nothing is owed. */
   highWaterValue: value().optional(),
   /** From when the preferred return counts. */
@@ -66,10 +68,14 @@ const fees = settings({
     .transform((text) => Math.floor(Date.parse(text) / 1_000))
     .optional(),
 }).refine(
-  ({ mark, highWaterValue, accruesSince }) =>
-    (mark === undefined) === (highWaterValue !== undefined) &&
-    (mark === undefined) === (accruesSince !== undefined),
-  { error: 'expected either mark, or both highWaterValue and accruesSince' },
+  ({ mark, ...stated }) =>
+    [stated.paidOut, stated.highWaterValue, stated.accruesSince].every(
+      (each) => (mark === undefined) === (each !== undefined),
+    ),
+  {
+    error:
+      'expected mark, or all of highWaterValue, accruesSince and paidOut: never; of a fund that pays fees out, what is stated would take them again',
+  },
 )
 
 const reportType = z.string().regex(/^[a-z_]{1,32}$/, 'expected lower-case letters and underscores')

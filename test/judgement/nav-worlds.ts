@@ -87,7 +87,7 @@ function worldPolicy({ vendorOffBps, crystallises }: Climate) {
   }
   if (fees?.highWaterValue === undefined || fees.accruesSince === undefined)
     throw new TypeError('the policy states what its fees are counted from')
-  const { highWaterValue, accruesSince, ...rates } = fees
+  const { paidOut: __, highWaterValue, accruesSince, ...rates } = fees
   const kept = crystallises === undefined ? fees : { ...rates, mark: MARK }
   const by: NavReporterPolicy = { ...base, reports: { recoveryFund: { ...report, ...daily, fees: kept } } }
   return { by, stated: { ...rates, highWaterValue, accruesSinceS: accruesSince } }

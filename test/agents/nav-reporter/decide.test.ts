@@ -26,6 +26,13 @@ import {
 const GROSS = (104n * WAD) / 100n
 /** 1.04 less a tenth of what lies above 1: carry waits for the preferred return. */
 const NET = (1_036n * WAD) / 1_000n
+const view = { type: 'function', name: 'a', stateMutability: 'view', inputs: [], outputs: [] } as const
+const mark = { contract: '$asset', args: [], decimals: 18, highWaterValue: view, accruesSince: view } as const
+/** Fees of a fund that pays them out. */
+const MARKED = {
+  ...{ performanceFeeBps: 1_000n, carryRateBps: 2_000n, preferredReturnBps: 800n },
+  mark,
+} as never
 
 describe('a report that is due', () => {
   test('is proposed for its valuation time, less fees, with sources, bridge and deviation', () => {
@@ -73,6 +80,18 @@ describe('a report that is due', () => {
         "value": "1036000000000000000",
       }
     `)
+  })
+
+  test('has a fee that was paid out taken again by a mark that is stated, and not by one that the fund keeps', () => {
+    // The 0.004 owed were paid: what is left is the investors', and nothing is owed on it.
+    const paid = {
+      readings: readings(NET),
+      marks: [{ highWaterValue: NET, accruesSinceS: NOW_S - 90, seenAtS: NOW_S }],
+    }
+    const value = (by: ReturnType<typeof policy>) => decided(paid, moment(), by).proposal?.input.value
+    expect(value(policy({ fees: MARKED }))).toBe(String(NET))
+    // Without it a policy says `paidOut: never`, or is refused.
+    expect(value(policy())).toBe(String(NET - (NET - WAD) / 10n))
   })
 
   test('lays all of its bridge to other where it is not known what the last one was made of', () => {
@@ -272,17 +291,7 @@ describe('what stops a report', () => {
   })
 
   test('fees that were paid out since, where nobody saw what they were counted from before', () => {
-    const { recoveryFund } = policy().reports
-    const { highWaterValue: _, accruesSince: __, ...rates } = recoveryFund?.fees ?? {}
-    const view = { type: 'function', name: 'a', stateMutability: 'view', inputs: [], outputs: [] } as const
-    const mark = {
-      contract: '$asset',
-      args: [],
-      decimals: 18,
-      highWaterValue: view,
-      accruesSince: view,
-    } as const
-    const by = policy({ fees: { ...rates, mark } as never })
+    const by = policy({ fees: MARKED })
     const from = (accruesSinceS: number, seenAtS: number) => ({ highWaterValue: WAD, accruesSinceS, seenAtS })
     const checked = (...marks: readonly ReturnType<typeof from>[]) => decided({ marks }, moment(), by)
     expect(checked().checks.recoveryFund).toBe('fee_mark_not_known')

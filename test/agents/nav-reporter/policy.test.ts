@@ -82,6 +82,8 @@ describe('the strategy', () => {
     ['fees from no day', fund('fees.accruesSince'), 'last year'],
     ['an unknown member', fund('quorums'), '3'],
     ['fees from two places', fund('fees'), { ...marked, highWaterValue: '1' }],
+    ['a stated mark of a fund that may pay fees out', fund('fees.paidOut'), undefined],
+    ['a stated mark of a fund that pays fees out', fund('fees.paidOut'), 'yearly'],
     [
       'a mark that takes an asset it is not given',
       fund('fees'),
