@@ -59,6 +59,10 @@ it('supplies as before after a few cases, and no more where many came to nothing
     expect(suppliedTo(decideOn({ ...uneven, experience: cases(few, -1) }))).toContain(ETH_MARKET)
   }
   expect(suppliedTo(decideOn({ ...uneven, experience: cases(10, -1) }))).toEqual([])
+  // However many were moved elsewhere.
+  const elsewhere = Array.from({ length: 40 }, () => ({ of: ['move'], came: { error: -0.1, gain: 0 } }))
+  const experience = withCases(cases(4, -1), elsewhere)
+  expect(suppliedTo(decideOn({ ...uneven, experience }))).toContain(ETH_MARKET)
   const decision = decideOn({ ...uneven, experience: cases(20, -1) })
   expect(suppliedTo(decision)).not.toContain(ETH_MARKET)
   const against = decision.passedOver.find(({ subject }) => subject === `${VAULT}:${ETH_MARKET}`)
