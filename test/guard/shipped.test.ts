@@ -215,4 +215,18 @@ describe('the judgements of a role', () => {
       ])
     }
   })
+
+  it('hold what the guard alone says to what the strategy does where it says nothing', () => {
+    const found = (gasShare: string) =>
+      contradictionsIn({ guard: { sanity: { gasShare } } }, sanityOf('liquidator').strategy ?? [], TOKENS)
+    expect(found('49.99 %').map(({ path }) => path)).toEqual(['strategy.tipShareMax'])
+    expect(found('50 %')).toEqual([])
+    const discount = (exitDiscountMax: string) =>
+      contradictionsIn(
+        { guard: { sanity: { exitDiscountMax } } },
+        sanityOf('liquidator').strategy ?? [],
+        TOKENS,
+      )
+    expect(['1.99 %', '2 %', '2.01 %'].map((each) => discount(each).length)).toEqual([1, 0, 1])
+  })
 })

@@ -192,6 +192,17 @@ describe('a policy that is checked before anything runs by it', () => {
     )
   })
 
+  it('counts what each of several venues keeps that lies', () => {
+    const exit = 'venue: ethReferenceOracle, referenceContract: ethReferenceOracle, saleMax: "1 USDC"'
+    const two = sale('cbBTC: "60,000 USD", ').replace(
+      '    exits: { ',
+      `    exits: { USDC/cbBTC: { ${exit} }, `,
+    )
+    expect(() => checkFile(written(two), CONFIG)).toThrow(
+      /venues that lie would keep 60,000\.98 USD at once, .*: exits\.USDC\/cbBTC\.saleMax is 1 USDC, 0\.98 USD; exits\.cbBTC/,
+    )
+  })
+
   it('counts what a venue keeps that lies once for each live key', () => {
     const kept = sale('cbBTC: "30,000 USD", ')
     const file = written(kept)
