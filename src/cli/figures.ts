@@ -37,7 +37,7 @@ const UNITS: readonly (readonly [RegExp, (value: bigint) => string])[] = [
   [/UsdMicros$/, usd],
   [/Wei$/, native],
   [/Wad$/, (value) => decimal(value, 18)],
-  [/Bps$/, percent],
+  [/Bps(?:After)?$/, percent],
   [/Ms$/, (value) => (value < MOMENT_S * 1_000n ? duration(value) : time(value / 1_000n))],
   [/[a-z]S$/, (value) => (value < MOMENT_S ? duration(value * 1_000n) : time(value))],
   [/^gas$|Gas$/, (value) => counted(value, 'gas')],

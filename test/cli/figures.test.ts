@@ -10,6 +10,7 @@ it('writes each figure of a decision with the unit that its name says', () => {
   const reason = {
     ...{ repayAssets: '1234500000', seizeAssets: '1', gasUsdMicros: '1500000', gasWei: '30000000000' },
     ...{ healthFactorWad: '987000000000000000', haircutBps: 125, gas: '450000', ageMs: 1_500 },
+    supplyRateBpsAfter: 222,
     ...{ leftS: 90, settleableAtS: 1_792_000_000, atMs: 1_792_000_000_000, state: 'open', claimId: '7' },
   }
   const input = { marketAddress: MARKET, repayAssets: '1234500000' }
@@ -21,6 +22,7 @@ it('writes each figure of a decision with the unit that its name says', () => {
       gasWei: '30 gwei',
     },
     ...{ healthFactorWad: '0.987', haircutBps: '1.25 %', gas: '450,000 gas', ageMs: '1,500 ms' },
+    supplyRateBpsAfter: '2.22 %',
     ...{ leftS: '90 s', settleableAtS: '2026-10-14T17:46:40.000Z', atMs: '2026-10-14T17:46:40.000Z' },
     ...{ state: 'open', claimId: '7' },
   })
