@@ -62,7 +62,8 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
   const priced = priceOf(row, seen, policy)
   if ('check' in priced) return priced
   const names = namesOf(row, seen)
-  const losing = losingOn(seen.experience, names, capitalCostOf(lane, policy.bidding))
+  const rivals = new Set(row.bids.map((bid) => bid.fundAddress).filter((fund) => !ours.has(fund))).size
+  const losing = losingOn(seen.experience, names, rivals, capitalCostOf(lane, policy.bidding))
   if (losing !== null) return losingStop(losing, 'asset-manager')
   return {
     row,
@@ -71,7 +72,7 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     ...priced,
     reserveAssets: BigInt(row.reserveAssets),
     bestAssets: house.bestAssets,
-    rivals: new Set(row.bids.map((bid) => bid.fundAddress).filter((fund) => !ours.has(fund))).size,
+    rivals,
     funds,
     names,
   }

@@ -53,8 +53,8 @@ const SAMPLES = 10
 const ENOUGH = 5
 /** And so many that were decided, few of which were won. */
 const MANY = 30
-/** A part of what was decided: less than that is won seldom. */
-const SELDOM = 1 / 3
+/** Less than an equal part of what was decided is won seldom, among so many rivals at least. */
+const RIVALS_MIN = 2
 
 /** Add cases, the oldest first, each under all of its names. Pure. */
 export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
@@ -118,16 +118,23 @@ export function expectError(
  * all but the narrowest name, which many share. After many that were decided one less is enough. A broader name says so as well
  * where it was won seldom: who wins seldom has rivals who know more, whatever is bid for. Chance counts for it half as long, and
  * after that half a standard error against it: it has to show that winning pays.
+ * @param rivals seen at it, or expected: among many equals each wins little, and nobody knows more.
  * @param costs of money and care that gains do not count, a part of the mark.
  */
-export function losingOn(experience: readonly Experience[], of: readonly string[], costs = 0): Losing | null {
+export function losingOn(
+  experience: readonly Experience[],
+  of: readonly string[],
+  rivals: number,
+  costs = 0,
+): Losing | null {
+  const equalPart = 1 / (Math.max(RIVALS_MIN, rivals) + 1)
   const known = knownOf(experience, of).filter(
     ({ won, decided }) => Math.round(won) >= ENOUGH || decided >= MANY,
   )
   for (const one of known) {
     const { won, errors, squares, decided } = one
     const isShared = one.of !== of.at(-1)
-    const isSeldom = isShared && Math.round(won) >= ENOUGH && decided >= MANY && won < decided * SELDOM
+    const isSeldom = isShared && Math.round(won) >= ENOUGH && decided >= MANY && won < decided * equalPart
     if (!isSeldom && one !== known.at(-1)) continue
     const gain = one.gains / won - costs
     const noise = Math.sqrt(Math.max(0, squares / won - (errors / won) ** 2) / won)

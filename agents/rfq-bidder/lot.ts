@@ -38,7 +38,8 @@ export function judgeLot(
   const priced = priceOf(offer, seen, policy)
   if ('check' in priced) return priced
   const names = namesOf(offer, priced)
-  const losing = losingOn(seen.experience, names)
+  const rivals = new Set(bidders.filter((bidder) => bidder !== self)).size
+  const losing = losingOn(seen.experience, names, rivals)
   if (losing !== null) return losingStop(losing, 'rfq-bidder')
   if (commitments.unknown !== null) return { check: 'exposure_unknown', message: commitments.unknown }
   const heldAssets = heldWithout(offer, commitments, seen)
@@ -60,7 +61,7 @@ export function judgeLot(
     {
       heldAssets,
       waitS: Math.max(0, offer.closesAtS - seen.chain.timestampS),
-      rivals: new Set(bidders.filter((bidder) => bidder !== self)).size,
+      rivals,
       gasUsdMicros: commitments.bidGas.usdMicros,
       experience: seen.experience,
       names,

@@ -58,7 +58,7 @@ describe('what became of what was said', () => {
   })
   it('says what lost money: by more than chance after five, of sellers sooner than of all', () => {
     const one = (gain: number): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } })
-    const names = (cases: readonly Case[], of = ['bid', 'seller:S']) => losingOn(after(cases), of)
+    const names = (cases: readonly Case[], of = ['bid', 'seller:S']) => losingOn(after(cases), of, 2)
     const lost = [-0.03, -0.01, -0.03, -0.01].map(one)
     expect(names(lost)).toBeNull()
     expect(names([...lost, one(-0.02)])).toMatchObject({ of: 'seller:S', won: 5 })
@@ -75,10 +75,12 @@ describe('what became of what was said', () => {
     const won = [-0.03, 0.03, -0.03, 0.03, 0.005, 0.005].map(
       (gain): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } }),
     )
-    const losing = (lost: number) =>
-      losingOn(after([...times(lost, ['bid'], null), ...won]), ['bid', 'seller:S'])?.of
+    const losing = (lost: number, rivals = 2) =>
+      losingOn(after([...times(lost, ['bid'], null), ...won]), ['bid', 'seller:S'], rivals)?.of
     // 0.17 % gained on average, and an error of 1 % in that: 0.2 of it counts against it once 33 are decided.
     expect([losing(12), losing(24), losing(32)]).toEqual([undefined, undefined, 'bid'])
+    // 6 of 38 are less than a part among three bidders, and as many as each of seven wins.
+    expect([losing(32, 1), losing(32, 6)]).toEqual(['bid', undefined])
   })
   it('measures mean and noise within their own uncertainty', () => {
     const dice = createDice(7)
@@ -97,7 +99,7 @@ describe('what became of what was said', () => {
 })
 
 it('raises an alarm where something is left alone for what others of its name lost', () => {
-  const losing = losingOn(after(times(8, ['bid'], -0.1)), ['bid'])
+  const losing = losingOn(after(times(8, ['bid'], -0.1)), ['bid'], 2)
   if (losing === null) throw new TypeError('nothing is lost')
   expect(losingStop(losing, 'rfq-bidder')).toMatchObject({
     check: 'experience_against',
