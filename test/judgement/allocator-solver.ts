@@ -21,7 +21,7 @@ export function certify(pool: Pool, value: number): number {
   let best = bound
   for (const cells of CELLS) {
     for (const factor of PRICE_FACTORS) {
-      if (best <= enough || pool.lanes.length > 60) return best
+      if (best <= enough) return best
       best = Math.min(best, cellBound(pool, price * factor, cells))
     }
   }
