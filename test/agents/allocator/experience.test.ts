@@ -79,3 +79,13 @@ it('lends to the next best where only one market disappoints', () => {
   expect(suppliedTo(decideOn({ markets }))).toContain(ETH_MARKET)
   expect(suppliedTo(decideOn({ markets, experience: ofMarket }))).toEqual([BTC_MARKET])
 })
+
+it('does not let what was learned of a market touch what leaves it', () => {
+  const experience = cases(20, -1).map((one) => ({ ...one, of: `market:${BTC_MARKET}` }))
+  const [usually] = decideOn(uneven).proposals
+  expect(movesIn(usually as NonNullable<typeof usually>)).toContainEqual({
+    market: BTC_MARKET,
+    assets: expect.any(BigInt),
+  })
+  expect(decideOn({ ...uneven, experience }).proposals).toEqual([usually])
+})
