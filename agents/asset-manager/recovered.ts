@@ -16,7 +16,10 @@ export function recoveredOf(seen: Moment & ManagerSeen, policy: ManagerPolicy): 
   return [
     ...resold(seen, policy),
     ...lost.map((row) => ({
-      ...{ lot: lotOf(row), paidUsdMicros: 0n, cameUsdMicros: null, atMs: Date.parse(row.closesAt) },
+      lot: lotOf(row),
+      paidUsdMicros: 0n,
+      cameUsdMicros: null,
+      atMs: Date.parse(row.closesAt),
     })),
   ]
 }

@@ -118,7 +118,7 @@ export function expectError(
  * all but the narrowest name, which many share. After many that were decided one less is enough. A broader name says so as well
  * where it was won seldom: who wins seldom has rivals who know more, whatever is bid for. Chance counts for it half as long, and
  * after that half a standard error against it: it has to show that winning pays.
- * @param rivals seen at it, or expected: among many equals each wins little, and nobody knows more.
+ * @param rivals seen at it: among many equals each wins little, and nobody knows more.
  * @param costs of money and care that gains do not count, a part of the mark.
  */
 export function losingOn(

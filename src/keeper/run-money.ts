@@ -31,10 +31,8 @@ export async function moneyOf(
       key,
       {
         ...(isAlone ? { saidUsdMicros: String(said) } : {}),
-        ...{
-          realizedUsdMicros: String(moved + gas + (positions ?? 0n)),
-          markedUsdMicros: String(marked ?? 0n),
-        },
+        realizedUsdMicros: String(moved + gas + (positions ?? 0n)),
+        markedUsdMicros: String(marked ?? 0n),
       },
     ]),
   )
