@@ -169,17 +169,19 @@ export async function createScene() {
         .parse(await response.json())
       if (answer.error !== undefined) throw new TypeError(answer.error.message)
     },
-    /** Wait until the indexer holds the chain's head. */
+    /** Wait until the indexer holds the chain's head, or a later one where blocks go on coming. */
     caughtUp: async (canonical: Canonical): Promise<Snapshot> => {
-      const { hash } = await client.getBlock()
-      if (canonical.snapshot().block.hash === hash) return canonical.snapshot()
+      const { hash, number } = await client.getBlock()
+      const now = canonical.snapshot()
+      if (now.block.hash === hash) return now
       return new Promise((resolve, reject) => {
         const deadline = AbortSignal.timeout(10_000)
         deadline.addEventListener('abort', () =>
           reject(new TypeError(`The indexer did not reach the head: ${canonical.freshness().reason}`)),
         )
         const end = canonical.onSnapshot((snapshot) => {
-          if (snapshot.block.hash !== hash) return
+          const { block } = snapshot
+          if (block.hash !== hash && block.number <= number) return
           end()
           resolve(snapshot)
         })
