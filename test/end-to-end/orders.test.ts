@@ -398,8 +398,9 @@ describe('the metrics of a keeper', () => {
 
     const all = await scrape()
     expect(all.length).toBeGreaterThan(25)
-    // Accounts are looked at once a minute: that of forked ones is fed by the test that keeps them.
-    expect(all.filter((name) => !fed.has(name))).toEqual(['rolekeeper_accounts_forked'])
+    // Accounts are looked at once a minute: a run as short as this may end before.
+    fed.add('rolekeeper_accounts_forked')
+    expect(all.filter((name) => !fed.has(name))).toEqual([])
   })
 })
 
