@@ -1,11 +1,11 @@
 import type { Address } from 'viem'
-import type { NodeHealth, Nodes } from '../chain/nodes.ts'
-import { RolekeeperError } from '../errors.ts'
-import type { Role } from '../service/contract/roles.ts'
-import { duration, native } from '../units.ts'
-import type { Slot } from '../workflow/slot.ts'
-import type { Workflow } from '../workflow/workflow.ts'
-import type { RoleAtWork } from './role.ts'
+import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
+import { RolekeeperError } from '../../errors.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import { duration, native } from '../../units.ts'
+import type { Slot } from '../../workflow/slot.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import type { RoleAtWork } from '../role.ts'
 
 /** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
 export const OPEN_MS_MAX = 60_000

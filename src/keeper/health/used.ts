@@ -1,8 +1,8 @@
-import { usedOfAllowances } from '../guard/allowances.ts'
-import { BUDGETS_MS, type Cap, type UsedParts, usedOfLimits } from '../guard/budget.ts'
-import type { Journal, Spent } from '../journal/journal.ts'
-import type { Role } from '../service/contract/roles.ts'
-import type { RoleAtWork } from './role.ts'
+import { usedOfAllowances } from '../../guard/allowances.ts'
+import { BUDGETS_MS, type Cap, type UsedParts, usedOfLimits } from '../../guard/budget.ts'
+import type { Journal, Spent } from '../../journal/journal.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import type { RoleAtWork } from '../role.ts'
 
 /** What of the limits is used, of each role and of all roles together. */
 export type Used = {

@@ -2,12 +2,12 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { loadRunConfig } from '../../src/config/config.ts'
-import { RolekeeperError, refuse } from '../../src/errors.ts'
-import { startHealth } from '../../src/keeper/health.ts'
-import { openRecords } from '../../src/keeper/records.ts'
-import { createMetrics } from '../../src/ops/metrics.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { loadRunConfig } from '../../../src/config/config.ts'
+import { RolekeeperError, refuse } from '../../../src/errors.ts'
+import { startHealth } from '../../../src/keeper/health/health.ts'
+import { openRecords } from '../../../src/keeper/records.ts'
+import { createMetrics } from '../../../src/ops/metrics.ts'
 
 const NOW_MS = 1_000
 const EXAMPLE = {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { RolekeeperError } from '../../src/errors.ts'
-import { createLookout, idleOf, overdueOf } from '../../src/keeper/lookout.ts'
-import type { Workflow } from '../../src/workflow/workflow.ts'
-import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
+import { createLookout, idleOf, overdueOf } from '../../../src/keeper/health/lookout.ts'
+import type { Workflow } from '../../../src/workflow/workflow.ts'
+import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const codes = (workflow: Workflow, nowMs: number) => overdueOf(workflow, nowMs).map(({ code }) => code)
 const NOW = 10_000_000
