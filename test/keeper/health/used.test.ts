@@ -7,7 +7,7 @@ import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import type { Journal, Reservation } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { readUsed } from '../../../src/keeper/health/used.ts'
-import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, sections } from '../guard/fixtures.ts'
+import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, sections } from '../../guard/fixtures.ts'
 
 const HOUR_MS = 3_600_000
 const usd = (dollars: number) => BigInt(dollars) * 1_000_000n
