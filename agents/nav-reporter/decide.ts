@@ -143,7 +143,10 @@ function make(
   seen: Moment,
   { nowS, atS, agreement, terms, scheduled }: Judged,
 ): Proposal | Stop {
-  if (agreement.value === null) return shortOf(agreement, policy, nowS - atS)
+  if (agreement.value === null) {
+    const isFirst = report.scheduled.latest.submittedAtS === 0
+    return (isFirst ? beginsAfter(agreement, nowS - atS) : null) ?? shortOf(agreement, policy, nowS - atS)
+  }
   const value = afterFees(agreement.value, terms, atS)
   const due = 'check' in scheduled ? unscheduledDue(report, policy, value.value, nowS, scheduled) : scheduled
   if ('check' in due) return due
@@ -172,6 +175,15 @@ function unscheduledDue(
   if (scheduled.check === 'too_late') return scheduled
   return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
 }
+
+/** Before the first report of all nobody has missed one: every source is heard only since this keeper listens. */
+const beginsAfter = ({ rejected }: Agreement, lateS: number): Stop | null =>
+  rejected.length > 0 && rejected.every(({ check }) => check === 'source_begins_after')
+    ? {
+        check: 'sources_begin_after',
+        message: `Nothing was reported yet, and every source was first read after the report's time, ${lateS} s ago; the first report is the next one.`,
+      }
+    : null
 
 function shortOf(
   { accepted, rejected, waiting }: Agreement,

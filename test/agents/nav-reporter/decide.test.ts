@@ -279,6 +279,19 @@ describe('what stops a report', () => {
     expect(late(98, NOW_S - 200)?.alarm).toBeDefined()
   })
 
+  test('sources first read after the time of a first report: an alarm only where there was one before', () => {
+    const unheard = readings(GROSS).map((one) => ({ ...one, known: [{ value: GROSS, asOfS: NOW_S + 3 }] }))
+    const last = (scheduled: ReturnType<typeof typeSeen>, told = unheard) =>
+      decided({ readings: told, scheduled }, later(5)).passedOver.at(-1)
+    const none = typeSeen(accepted({ submittedAtS: 0, valuationTimeS: 0 }))
+    expect(last(none)).toMatchObject({ subject: 'recoveryFund', check: 'sources_begin_after' })
+    expect(last(none)?.alarm).toBeUndefined()
+    const before = typeSeen(accepted({ valuationTimeS: NOW_S - 60 }))
+    expect(last(before)).toMatchObject({ check: 'quorum_short', alarm: {} })
+    const silent = { ...unheard[0], ok: false, check: 'source_timeout', message: 'no', known: [] } as never
+    expect(last(none, [silent, ...unheard.slice(1)])).toMatchObject({ check: 'quorum_short', alarm: {} })
+  })
+
   test('a source that signs with another key, which a person hears of though there is a quorum', () => {
     const forged = { ok: false, check: 'source_signed_by_another', message: 'no' } as const
     const { proposals, passedOver } = decided({
