@@ -1,43 +1,14 @@
-import type { Address } from 'viem'
-import type { Nodes } from '../../chain/nodes.ts'
-import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
-import type { Cap } from '../../guard/budget.ts'
 import type { Control } from '../../ops/control.ts'
-import type { FleetGauges } from '../../ops/fleet-metrics.ts'
-import type { Gauges, Metrics } from '../../ops/metrics.ts'
+import type { Metrics } from '../../ops/metrics.ts'
 import { type Facet, type OpsServer, type Readiness, startOpsServer } from '../../ops/server.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
-import type { Role } from '../../service/contract/roles.ts'
-import type { Feed } from '../../service/events/feed.ts'
 import { duration } from '../../units.ts'
-import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
-import type { Standing } from '../seating.ts'
-import type { Term } from '../term.ts'
-import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX, openMs } from './lookout.ts'
-import { readUsed, type Used } from './used.ts'
-
-/** What a keeper is looked at by, from the moment that its journal is open. */
-export type HealthDeps = {
-  readonly clock: Clock
-  /** Of each seat that it holds; alone, one term of all. */
-  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe'>[]
-  readonly standing: () => Standing
-  /** Of an instance of a fleet; null alone. */
-  readonly fleet: () => FleetGauges | null
-  /** Null until the keeper hears of changes. */
-  readonly feed: () => ReturnType<Feed['state']> | null
-  /** Undefined until they are connected. */
-  readonly nodes: () => Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
-  readonly control: () => Control
-  /** Why the chain is not followed yet, or null. */
-  readonly waitsFor: () => RolekeeperError | null
-  readonly sweptAtMs: () => number | null
-  /** What all roles together may move; absent: each has its own limits alone. */
-  readonly cap: Cap | undefined
-}
+import { readGauges } from './gauges.ts'
+import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
+import { DECISION_MS_MAX, NO_QUORUM_MS_MAX, OPEN_MS_MAX } from './lookout.ts'
 
 /** Start the pages that a keeper is looked at by. Throws what listening throws. */
 export const startHealth = (
@@ -49,98 +20,6 @@ export const startHealth = (
     metrics: async () => metrics.render(await readGauges(deps)),
     readiness: () => readReadiness(deps),
   })
-
-const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())
-
-const reasonsOf = (signer: Address, { terms }: Pick<HealthDeps, 'terms'>) =>
-  terms().flatMap(({ records }) => records.signers.reasonsOf(signer))
-
-const liveOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.live())
-
-const ageMs = (atMs: number | null, nowMs: number) => (atMs === null ? null : nowMs - atMs)
-
-const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => {
-  const ages = workflows
-    .flatMap((workflow) => workflow.slots)
-    .filter((slot) => slot.state === 'open')
-    .map((slot) => openMs(slot, nowMs))
-  return Math.max(0, ...ages)
-}
-
-const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
-  rolesOf(deps).flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
-
-/** Read every gauge, now. */
-async function readGauges(deps: HealthDeps): Promise<Gauges> {
-  const nowMs = deps.clock.nowMs()
-  const feed = deps.feed()
-  const fleet = deps.fleet()
-  const lags = atWork(deps)
-    .map(({ duty }) => duty.lastSeen()?.freshness.ageMs ?? null)
-    .filter((age) => age !== null)
-  // What is in flight counts, whether or not its role works or is configured at all.
-  const names = new Set([
-    ...rolesOf(deps).map(({ agent }) => agent.role),
-    ...liveOf(deps).map(({ role }) => role),
-  ])
-  const [{ records } = {}] = deps.terms()
-  const used = await readUsed(records?.journal, deps.cap, nowMs)
-  return {
-    control: deps.control(),
-    feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
-    nodes: deps.nodes()?.health() ?? [],
-    quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
-    sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
-    serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
-    ...(fleet === null ? {} : { fleet }),
-    capUsed: used.ofCap,
-    roles: [...names].map((name) => readRole(name, used, deps)),
-  }
-}
-
-function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][number] {
-  const nowMs = deps.clock.nowMs()
-  const mine = liveOf(deps).filter(({ role }) => role === name)
-  const places = rolesOf(deps).filter(({ agent }) => agent.role === name)
-  const keys = atWork(deps).filter((each) => each.role === name)
-  const [role] = keys
-  const arming = role?.vitals.arming()
-  const decisionAges = keys.flatMap(({ duty }) => ageMs(duty.lastDecidedAtMs(), nowMs) ?? [])
-  const balancesWei = keys.flatMap(({ duty }) => duty.lastSeen()?.nativeBalanceWei ?? [])
-  return {
-    role: name,
-    safe: safeOf(name, deps),
-    up: places.length > 0 && places.every(({ state }) => state.type === 'up'),
-    workflowsLive: mine.length,
-    workflowsHeld: mine.filter(isHeld).length,
-    slotsOpen: mine.flatMap(({ slots }) => slots).filter(({ state }) => state === 'open').length,
-    slotAgeMs: oldestOpenMs(mine, nowMs),
-    decisionAgeMs: decisionAges.length === 0 ? null : Math.max(...decisionAges),
-    // Of several keys, the poorest.
-    nativeBalanceWei: balancesWei.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null,
-    marketsArmed: arming?.armed ?? 0,
-    marketsUnarmed: arming?.unarmed ?? 0,
-    ...used.ofRole(name, keys),
-  }
-}
-
-/** How many signers of a role are SAFE, by reason: also one whose agent is gone and whose workflows are not. */
-function safeOf(name: Role, deps: HealthDeps): Readonly<Record<string, number>> {
-  const mine = new Set([
-    ...rolesOf(deps).flatMap(({ agent: { role, signer } }) => (role === name ? [signer.address] : [])),
-    ...liveOf(deps).flatMap(({ role, signer }) => (role === name ? [signer] : [])),
-  ])
-  const checks = [...mine].flatMap((signer) => [
-    ...new Set(reasonsOf(signer, deps).map(({ check }) => check)),
-  ])
-  const ofFleet = deps
-    .terms()
-    .filter((term) => term.safe() !== undefined && term.states().some(({ agent: { role } }) => role === name))
-  checks.push(...ofFleet.map(() => 'fleet'))
-  return Object.fromEntries(
-    [...new Set(checks)].map((check) => [check, checks.filter((each) => each === check).length]),
-  )
-}
 
 const facet = (ok: boolean, message: string): Facet => ({ ok, message })
 

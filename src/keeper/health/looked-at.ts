@@ -1,0 +1,53 @@
+import type { Address } from 'viem'
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
+import type { RolekeeperError } from '../../errors.ts'
+import type { Cap } from '../../guard/budget.ts'
+import type { Control } from '../../ops/control.ts'
+import type { FleetGauges } from '../../ops/fleet-metrics.ts'
+import type { Feed } from '../../service/events/feed.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import type { RoleAtWork } from '../role.ts'
+import type { Standing } from '../seating.ts'
+import type { Term } from '../term.ts'
+import { openMs } from './lookout.ts'
+
+/** What a keeper is looked at by, from the moment that its journal is open. */
+export type HealthDeps = {
+  readonly clock: Clock
+  /** Of each seat that it holds; alone, one term of all. */
+  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe'>[]
+  readonly standing: () => Standing
+  /** Of an instance of a fleet; null alone. */
+  readonly fleet: () => FleetGauges | null
+  /** Null until the keeper hears of changes. */
+  readonly feed: () => ReturnType<Feed['state']> | null
+  /** Undefined until they are connected. */
+  readonly nodes: () => Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
+  readonly control: () => Control
+  /** Why the chain is not followed yet, or null. */
+  readonly waitsFor: () => RolekeeperError | null
+  readonly sweptAtMs: () => number | null
+  /** What all roles together may move; absent: each has its own limits alone. */
+  readonly cap: Cap | undefined
+}
+
+export const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())
+
+export const reasonsOf = (signer: Address, { terms }: Pick<HealthDeps, 'terms'>) =>
+  terms().flatMap(({ records }) => records.signers.reasonsOf(signer))
+
+export const liveOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.live())
+
+export const ageMs = (atMs: number | null, nowMs: number) => (atMs === null ? null : nowMs - atMs)
+
+export const oldestOpenMs = (workflows: readonly Workflow[], nowMs: number): number => {
+  const ages = workflows
+    .flatMap((workflow) => workflow.slots)
+    .filter((slot) => slot.state === 'open')
+    .map((slot) => openMs(slot, nowMs))
+  return Math.max(0, ...ages)
+}
+
+export const atWork = (deps: HealthDeps): readonly RoleAtWork[] =>
+  rolesOf(deps).flatMap(({ state }) => (state.type === 'up' ? [state.role] : []))
