@@ -60,7 +60,7 @@ async function switchAll(parts: Parts, place: FleetPlace, io: Io): Promise<numbe
   const isHere = existsSync(place.directory)
   if (parts.on && isHere) setControl(place.directory, parts.switch, true)
   const { author } = await import('./author.ts')
-  const { switchFleet } = await import('../fleet/control.ts')
+  const { switchFleet } = await import('../fleet/switches.ts')
   const { openCommandLine } = await import('../journal/redis/command-line.ts')
   const line = openCommandLine(place.shared.store)
   try {

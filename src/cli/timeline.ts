@@ -1,5 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { printable } from '../errors.ts'
+import type { ControlEvent } from '../ops/control-event.ts'
 import type {
   HealthEvent,
   KeeperEvent,
@@ -172,6 +173,8 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
         row('●', 'policy', `${role}: the narrower one is taken up, rules ${ruleset.slice(0, 12)}`, 'green'),
       ]
     }
+    case 'control':
+      return [drawControl(event)]
     case 'monitor': {
       const { id, verdict, check, message } = event
       const word = verdict === 'would_refuse' ? 'would refuse' : 'would clear what is refused'
@@ -191,6 +194,21 @@ const clean = (text: string) =>
 const whole = (text: string) => printable(stripVTControlCharacters(text), 2_000)
 const name = (id: string) => id.slice(0, 6)
 const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
+
+/** How a switch that was pulled or taken back is drawn. */
+const SWITCHED = {
+  pause: ['‖', 'paused', 'yellow'],
+  kill: ['■', 'killed', 'red'],
+  resume: ['●', 'resumed', 'green'],
+  unkill: ['●', 'unkilled', 'green'],
+} as const
+
+function drawControl({ verb, role, by, reason }: ControlEvent): Row {
+  const [mark, word, colour] = SWITCHED[verb]
+  const what = role ?? 'every role'
+  const who = by ?? 'somebody, by hand'
+  return row(mark, word, clean(`${what}, by ${who}${reason === null ? '' : `: ${reason}`}`), colour)
+}
 
 function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: Seen): readonly Row[] {
   const price = BigInt(priceWad)

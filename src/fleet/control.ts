@@ -1,7 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import type { CommandLine } from '../journal/redis/command-line.ts'
 import { setForFleet } from '../journal/redis/controls.ts'
 import type { Controls } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
@@ -9,14 +8,14 @@ import {
   type Control,
   closedForNow,
   type Gate,
+  gateBySwitches,
+  type Pull,
+  type Pulled,
   readControl,
-  type Switch,
-  setControl,
+  takenBack,
 } from '../ops/control.ts'
+import { type Author, authorOf, switchesOf, switchName, takenBackOf } from './switches.ts'
 import { seatFolder } from './witnesses.ts'
-
-/** What Redis calls the switches. */
-const NAMES = { kill: 'killed', pause: 'paused' } as const
 
 /** No line waits longer for an answer. */
 const LATE_MS = 2_000
@@ -31,27 +30,6 @@ export type FleetDoubt = {
   readonly gen?: string
 }
 
-/** Who set something for a fleet, and when, ms since 1970 by that machine's clock. */
-export type Author = { readonly by: string; readonly atMs: number }
-
-/**
- * Turn a switch on or off for this machine and the fleet: on here first, as that needs nobody; off here last. Throws what
- * the directory or Redis does not take. @param directory null on a machine without an instance.
- */
-export async function switchFleet(
-  which: Switch,
-  on: boolean,
-  author: Author,
-  {
-    directory,
-    store,
-  }: { readonly directory: string | null; readonly store: Pick<CommandLine, 'keys' | 'run'> },
-): Promise<void> {
-  if (on && directory !== null) setControl(directory, which, true)
-  await setForFleet({ name: NAMES[which], value: on ? JSON.stringify(author) : '', keeps: 'last' }, store)
-  if (!on && directory !== null) setControl(directory, which, false)
-}
-
 /** What a fleet's instance may do, by the files of its machine and by what is set for the fleet. */
 export type FleetControl = {
   /** Take note of what a beat or a barrier was answered, and pass on what appeared on this machine. */
@@ -60,6 +38,8 @@ export type FleetControl = {
   readonly gate: (seat: string) => Gate
   /** The switches as this machine and the fleet have them. */
   readonly switches: () => Control
+  /** Who took back a switch that was on. */
+  readonly takenBack: (pulled: Pulled) => Pull
   /** Make a seat's signer SAFE: on this machine's disk first, then for the fleet. Throws what the disk does not take. */
   readonly makeSafe: (seat: string, doubt: FleetDoubt) => void
   /** Make every signer SAFE where Redis has forgotten what it acknowledged; nothing for any other error. */
@@ -103,6 +83,14 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     writeSafeFile(directory, seat, doubt)
     pass(safeName(seat), true, doubt)
   }
+  let passed: readonly string[] = []
+  const passSwitches = (pulled: readonly Pulled[]) => {
+    const names = pulled.map((each) => switchName(each.switch, each.role))
+    for (const name of passed) if (!names.includes(name)) pass(name, false)
+    passed = names
+    for (const { switch: which, role, by, atMs, reason } of pulled)
+      pass(switchName(which, role), true, by === null ? {} : { by, atMs, reason })
+  }
   const leave = ([seat, doubt]: readonly [string, FleetDoubt]) => {
     if (!isLeft(doubt, controls.get(leftName(seat)))) return
     doubts.delete(seat)
@@ -121,19 +109,16 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       if (local.isUnreadable) {
         // It stops this machine: the fleet is there for a disk that fails.
         deps.onFailed(unreadable(directory))
-      } else {
-        pass(NAMES.kill, local.killed)
-        pass(NAMES.pause, local.paused)
-      }
+      } else passSwitches(local.pulled)
       for (const [seat, doubt] of doubts) pass(safeName(seat), true, doubt)
     },
     gate: (seat) => {
-      const { killed, paused } = switches()
       const isStale = monotonicMs() - heardAtMs >= leaseMs
       const safe = safeOf(seat)
-      return closedForNow({ closed: killed, paused, ...(safe === undefined ? {} : { safe }) }, isStale)
+      return closedForNow({ ...gateBySwitches(switches()), ...(safe === undefined ? {} : { safe }) }, isStale)
     },
     switches,
+    takenBack: (pulled) => takenBackOf(pulled, controls) ?? takenBack(directory, pulled),
     makeSafe,
     forgotten: ({ code, shortMessage }) => {
       if (code !== 'journal.amnesia') return
@@ -151,13 +136,6 @@ const unreadable = (directory: string) =>
     facts: { directory },
     retry: 'later',
   })
-
-/** What is on here or in the fleet is on. Pure. */
-const switchesOf = (local: Control, controls: ReadonlyMap<string, string>): Control => ({
-  ...local,
-  killed: local.killed || controls.has(NAMES.kill),
-  paused: local.paused || controls.has(NAMES.pause),
-})
 
 /** Doubt every signer of a Redis that has forgotten. Pure. */
 export const amnesiaOf = (seen: string): FleetDoubt => ({
@@ -187,13 +165,13 @@ function isLeft({ gen }: FleetDoubt, text: string | undefined): boolean {
 /** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
 function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
   const passed = new Set<string>()
-  return (name: string, isOn: boolean, what: Partial<FleetDoubt> = {}): void => {
+  return (name: string, isOn: boolean, what: Partial<FleetDoubt & Pull> = {}): void => {
     // One that was begun anew has heard nothing yet.
     const passing = `${store.known().gen} ${name}`
     if (!isOn) passed.delete(passing)
     if (!isOn || passed.has(passing)) return
     passed.add(passing)
-    const value = JSON.stringify({ ...what, by: instance, atMs: nowMs() })
+    const value = JSON.stringify({ by: instance, atMs: nowMs(), ...what })
     // Who set it first is who a person asks.
     setForFleet({ name, value, keeps: 'first' }, store).catch((error: unknown) => {
       passed.delete(passing)
@@ -201,18 +179,6 @@ function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
       onFailed(error)
     })
   }
-}
-
-/** Read who set something for a fleet; null where nobody did. Pure. */
-export function authorOf(text: string | undefined): Author | null {
-  if (text === undefined) return null
-  try {
-    const { by, atMs }: Partial<Author> = JSON.parse(text)
-    if (typeof by === 'string' && typeof atMs === 'number') return { by, atMs }
-  } catch {
-    // It is set all the same.
-  }
-  return { by: 'somebody', atMs: 0 }
 }
 
 /** The seats that are SAFE for the whole fleet, each with why, who says so and when. Pure. */

@@ -1,7 +1,8 @@
 import type { Reservation } from '../journal/journal.ts'
 import { following, type Leaving } from '../journal/redis/leaving.ts'
-import { type Author, type FleetDoubt, type Left, leftName, safeName } from './control.ts'
+import { type FleetDoubt, type Left, leftName, safeName } from './control.ts'
 import type { Evidence } from './evidence.ts'
+import type { Author } from './switches.ts'
 
 /** One thing that must be proven before a signer leaves SAFE, and what was seen of it. */
 export type Check = {

@@ -4,7 +4,9 @@ import type { StoreConfig } from '../journal/redis/generation.ts'
 import { type RedisHealth, readHealth } from '../journal/redis/health.ts'
 import { readInstances } from '../journal/redis/instances.ts'
 import { readSeat } from '../journal/redis/seat.ts'
-import { type Author, authorOf, type FleetDoubt, safeSeats } from './control.ts'
+import type { Pulled } from '../ops/control.ts'
+import { type FleetDoubt, safeSeats } from './control.ts'
+import { type Author, authorOf, pulledInFleet } from './switches.ts'
 
 /** A seat, and who holds it. */
 export type SeatOverview = {
@@ -35,6 +37,7 @@ export type InstanceOverview = {
   readonly lagMs: number
   readonly killed: boolean
   readonly paused: boolean
+  readonly pausedRoles: readonly string[]
 }
 
 /** How a fleet stands, as `rolekeeper fleet --json` prints it. */
@@ -44,6 +47,8 @@ export type FleetOverview = {
   /** Who set it, and when; null where nobody did. */
   readonly killed: Author | null
   readonly paused: Author | null
+  /** The pauses of single roles. */
+  readonly pausedRoles: readonly Pulled[]
   readonly safe: readonly (FleetDoubt & { readonly seat: string } & Author)[]
   readonly seats: readonly SeatOverview[]
   readonly instances: readonly InstanceOverview[]
@@ -68,6 +73,7 @@ export async function readOverview(shared: Shared): Promise<FleetOverview> {
       ...{ fleet: shared.store.fleet, redis },
       killed: authorOf(controls.get('killed')),
       paused: authorOf(controls.get('paused')),
+      pausedRoles: pulledInFleet(controls).filter(({ role }) => role !== undefined),
       safe: safeSeats(controls),
       seats,
       instances: await readFleetInstances(shared, seats, line),
@@ -115,6 +121,7 @@ export async function readFleetInstances(
       holds: seats.filter(({ holder }) => holder === name).map(({ seat }) => seat),
       ...{ standsBy: found?.standsBy ?? null, lagMs: found?.lagMs ?? 0 },
       ...{ killed: found?.killed ?? false, paused: found?.paused ?? false },
+      pausedRoles: found?.pausedRoles ?? [],
     }
   })
 }

@@ -138,8 +138,10 @@ class InstanceSeats implements Seats {
   #introduction(): Introduction {
     const { agreement, release: version, lagMs, zone, switches } = this.#deps
     const isAble = this.#isClockRight && this.#stopping === undefined
+    const { killed, paused, pulled } = switches()
+    const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
     return {
-      ...{ ...agreement(), isAble, lagMs, release: version, ...switches() },
+      ...{ ...agreement(), isAble, lagMs, release: version, killed, paused, pausedRoles },
       ...(zone === undefined ? {} : { zone }),
       ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
     }

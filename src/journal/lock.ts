@@ -17,7 +17,8 @@ export function lockDirectory(directory: string): { readonly release: () => void
     const held = new DatabaseSync(join(directory, 'lock.sqlite'))
     lock = held
     held.exec(
-      'PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version = 1;',
+      // One who only looks whether it is held does so for an instant.
+      'PRAGMA busy_timeout = 100; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version = 1;',
     )
     return { release: () => held.close() }
   } catch (cause) {
@@ -27,6 +28,20 @@ export function lockDirectory(directory: string): { readonly release: () => void
       fix: 'stop it, or choose another folder in the configuration; two writers would sign with one key.',
       cause,
     })
+  }
+}
+
+/** Whether a process holds a directory. It only looks. */
+export function isLocked(directory: string): boolean {
+  let lock: DatabaseSync | undefined
+  try {
+    lock = new DatabaseSync(join(directory, 'lock.sqlite'), { readOnly: true })
+    lock.exec('PRAGMA busy_timeout = 0; SELECT count(*) FROM sqlite_schema')
+    return false
+  } catch (cause) {
+    return isBusy(cause)
+  } finally {
+    lock?.close()
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
-import { readControl } from '../ops/control.ts'
+import { gateBySwitches, readControl, takenBack } from '../ops/control.ts'
 import { fileMail } from '../ops/mail.ts'
 import { createTimers } from '../queue/timers.ts'
 import { openRecords } from './records.ts'
@@ -23,10 +23,7 @@ type AloneDeps = {
 export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: AloneDeps): Promise<Seating> {
   const records = await openRecords(config, { clock, alarm })
   const control = () => readControl(config.directory)
-  const gate = () => {
-    const { killed, paused } = control()
-    return { closed: killed, paused }
-  }
+  const gate = () => gateBySwitches(control())
   try {
     proveNoneLeftLive(records.resumed, config)
   } catch (error) {
@@ -38,6 +35,7 @@ export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: 
     drains: true,
     resumed: records.resumed.length,
     control,
+    takenBack: (pulled) => takenBack(config.directory, pulled),
     values: records.journal,
     hold: async (hold) => {
       const mail = fileMail(config.directory, records.journal)

@@ -90,6 +90,8 @@ class FleetSeating implements Seating {
   readonly drains = false
   readonly resumed = null
   readonly values: Seating['values']
+  readonly control: Seating['control']
+  readonly takenBack: Seating['takenBack']
   readonly close: () => Promise<void>
   readonly #config: RunConfig
   readonly #fleet: NonNullable<RunConfig['fleet']>
@@ -122,6 +124,8 @@ class FleetSeating implements Seating {
       ...{ store, instance, leaseMs, monotonicMs, seats: this.#names, onFailed: alarm },
       ...{ directory: config.directory, nowMs: clock.nowMs },
     })
+    this.control = this.#control.switches
+    this.takenBack = this.#control.takenBack
     this.#attestation = createAttestation({
       ...{ store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting: alarm },
     })
@@ -157,10 +161,6 @@ class FleetSeating implements Seating {
     if (why === null) return
     this.#control.forgotten(why)
     this.#deps.alarm(why)
-  }
-
-  control() {
-    return this.#control.switches()
   }
 
   standing(): Standing {

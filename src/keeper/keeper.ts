@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
 import { type Accounts, openAccounts } from '../journal/accounts.ts'
+import { forgetPresence, leavePresence } from '../journal/presence.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
@@ -11,6 +12,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { sitAlone } from './alone.ts'
 import { openReportedService } from './connect.ts'
+import { watchControl } from './control-watch.ts'
 import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
@@ -120,7 +122,10 @@ class ComposedKeeper implements Keeper {
   async #start(): Promise<void> {
     const seating = await this.#sit()
     this.#seating = seating
+    forgetPresence(this.#config.directory)
+    this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))
     const ops = await this.#startOps(seating)
+    this.#leavePresence(ops)
     const accounts = openAccounts(this.#config.directory)
     this.#accounts = { accounts, beganAt: accounts.lastBlock() }
     this.#opened.push(accounts.close)
@@ -233,6 +238,13 @@ class ComposedKeeper implements Keeper {
     })
     this.#opened.push(ops.close)
     return ops
+  }
+
+  #leavePresence({ url: opsUrl }: OpsServer): void {
+    const { directory, agents } = this.#config
+    const roles = [...new Set(agents.map(({ role }) => role))]
+    const [pid, startedAtMs] = [process.pid, this.#clock.nowMs()]
+    leavePresence(directory, { pid, startedAtMs, opsUrl, version: this.#version, roles })
   }
 
   async stop({ drainMs }: { readonly drainMs: number }): Promise<void> {

@@ -3,7 +3,6 @@ import { systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { agentsOf } from '../config/fleet.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Author } from '../fleet/control.ts'
 import { type EvidencePlace, readEvidence } from '../fleet/evidence.ts'
 import {
   type Adopted,
@@ -16,6 +15,7 @@ import {
   latestOf,
   leavingOf,
 } from '../fleet/leave.ts'
+import type { Author } from '../fleet/switches.ts'
 import type { Reservation } from '../journal/journal.ts'
 import { openCommandLine } from '../journal/redis/command-line.ts'
 import { leaveSafe } from '../journal/redis/leaving.ts'

@@ -1,6 +1,6 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { RunConfig } from '../config/config.ts'
-import type { Control, Gate } from '../ops/control.ts'
+import type { Control, Gate, Pull, Pulled } from '../ops/control.ts'
 import type { FleetGauges } from '../ops/fleet-metrics.ts'
 import type { Mail } from '../ops/mail.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -44,6 +44,8 @@ export type Seating = {
   /** What was in flight when it was opened. Null: not known before a seat is held. */
   readonly resumed: number | null
   readonly control: () => Control
+  /** Who took back a switch that was on. */
+  readonly takenBack: (pulled: Pulled) => Pull
   /** Where a keeper keeps how far its feed has come. */
   readonly values: Pick<KeeperRecords['journal'], 'getValue' | 'setValue'>
   /** Hold seats from now on. Alone it resolves once the term has begun, and throws why it cannot. */

@@ -1,7 +1,7 @@
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Accounts } from '../journal/accounts.ts'
-import { closedForNow } from '../ops/control.ts'
+import { closedForNow, gateOfRole } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -118,7 +118,8 @@ export function createStaff(candidates: readonly Candidate[], shared: Omit<Staff
       const state = post?.state()
       if (state?.type === 'up') return state.role.workflows.stagesOf(workflow)
       const { deployment } = deps.config
-      const care = { ...deps, deployment, nowMs: deps.clock.nowMs, gate: gateOf(workflow.signer, deps) }
+      const gate = gateOfRole(workflow.role, gateOf(workflow.signer, deps))
+      const care = { ...deps, deployment, nowMs: deps.clock.nowMs, gate }
       return caretakerStages(workflow, post?.signing()?.stages ?? null, care)
     },
     renew: async (agent) => posts.find((post) => post.agent === agent)?.renew(),
@@ -148,7 +149,8 @@ function createPost(candidate: Candidate, shared: StaffDeps, stop: AbortSignal):
   const { agent } = candidate
   const { config, clock } = shared
   const client = clientOf(shared.client, config, agent)
-  const gate = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
+  const ofSigner = agent.mode === 'live' ? gateOf(agent.signer.address, shared) : shared.gate
+  const gate = gateOfRole(agent.role, ofSigner)
   const deps: StaffDeps = { ...shared, client, gate }
   let round = new AbortController()
   let signing = signingOf(candidate, deps, round.signal)

@@ -1,6 +1,16 @@
-import { rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { ROLE_NAME, type Role } from '../service/contract/roles.ts'
 
 /** What may stop a signature, read in the same turn before every KMS call and every first send. */
 export type Gate = {
@@ -10,49 +20,127 @@ export type Gate = {
   readonly isForNow?: true
   /** Nothing new; what is public is still bumped and closed. */
   readonly paused: boolean
+  /** The same for these roles alone; absent where there are none. */
+  readonly pausedRoles?: readonly Role[]
   /** Why the signer is SAFE: nothing new of it, and what no node has is closed. Absent where it is not. */
   readonly safe?: Refusal
 }
 
-/** The switches as they are: `killed` stops every KMS call and first send, `paused` stops anything new. */
+/** The switches: `kill` stops every KMS call and first send, `pause` stops anything new, of all roles or of one. */
+export type Switch = 'kill' | 'pause'
+
+/** Who pulled a switch or took it back, when and why. */
+export type Pull = {
+  /** `user@host`; null where a person made the file by hand. */
+  readonly by: string | null
+  /** Milliseconds since 1970, by the machine of who did it. */
+  readonly atMs: number
+  readonly reason: string | null
+}
+
+/** A switch that is on; `role` where it is the pause of that role alone. */
+export type Pulled = Pull & { readonly switch: Switch; readonly role?: Role }
+
+/** The switches as they are. */
 export type Control = {
   readonly killed: boolean
+  /** Every role is. */
   readonly paused: boolean
+  /** Each that is on, those of single roles too. */
+  readonly pulled: readonly Pulled[]
   /** Nobody pulled them: their directory cannot be read. */
   readonly isUnreadable?: true
 }
 
-/** The switches, and the file in the state directory whose presence is "on". */
-const FILES = { kill: 'KILL', pause: 'PAUSE' } as const
-export type Switch = keyof typeof FILES
+/** The files in the state directory whose presence is "on": KILL, PAUSE, and PAUSE-role. */
+const FILE = /^(KILL|PAUSE)(?:-(.+))?$/
+const fileOf = (which: Switch, role?: Role) => `${which.toUpperCase()}${role === undefined ? '' : `-${role}`}`
+
+/** What was done with them, one JSON object a line, the oldest first: a file that goes cannot say who took it away. */
+const HISTORY = 'control.jsonl'
+
+/** Far above who, when and why. */
+const BYTES_MAX = 4_096
 
 /**
- * Read the switches now: two system calls, nothing cached, because this is asked right before each KMS call. Whatever
- * cannot be read counts as killed: a directory that is gone says nothing about them.
+ * Read the switches now: one look at the directory, nothing cached, because this is asked right before each KMS call.
+ * Whatever cannot be read counts as killed: a directory that is gone says nothing about them.
  */
 export function readControl(directory: string): Control {
+  let names: readonly string[]
   try {
-    if (!statSync(directory).isDirectory()) return UNREADABLE
-    return { killed: isThere(directory, 'kill'), paused: isThere(directory, 'pause') }
+    names = readdirSync(directory)
   } catch {
-    return UNREADABLE
+    return { killed: true, paused: true, pulled: [], isUnreadable: true }
+  }
+  return controlOf(names.flatMap((name) => pulledBy(name, directory)))
+}
+
+/** Say what switches that are on come to. Pure. */
+export const controlOf = (pulled: readonly Pulled[]): Control => ({
+  killed: pulled.some((each) => each.switch === 'kill'),
+  paused: pulled.some((each) => each.switch === 'pause' && each.role === undefined),
+  pulled,
+})
+
+/** The gate that switches make. Pure. */
+export function gateBySwitches({ killed, paused, pulled }: Control): Gate {
+  const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
+  return { closed: killed, paused, ...(pausedRoles.length === 0 ? {} : { pausedRoles }) }
+}
+
+function pulledBy(name: string, directory: string): readonly Pulled[] {
+  const [, word, role] = FILE.exec(name) ?? []
+  if (word === 'KILL' && role === undefined) return [{ switch: 'kill', ...pullIn(join(directory, name)) }]
+  if (word !== 'PAUSE' || (role !== undefined && !ROLE_NAME.test(role))) return []
+  return [{ switch: 'pause', ...(role === undefined ? {} : { role }), ...pullIn(join(directory, name)) }]
+}
+
+const pull = z.object({
+  by: z.string().max(200).nullable().default(null),
+  atMs: z.int().nonnegative(),
+  reason: z.string().max(1_000).nullable().default(null),
+})
+
+/** Read who made a file, and why; of one made by hand only its time is known. It is on, whatever it holds. */
+function pullIn(file: string): Pull {
+  let atMs = 0
+  try {
+    const found = statSync(file)
+    atMs = Math.round(found.mtimeMs)
+    // Anything else than a file could keep whoever reads it waiting.
+    if (found.isFile() && found.size <= BYTES_MAX) return pull.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch {
+    // As one made by hand.
+  }
+  return { by: null, atMs, reason: null }
+}
+
+/** Read who says what of a switch, as JSON; what says nothing is of somebody, at a time that is not known. Pure. */
+export function pullOf(text: string): Pull {
+  try {
+    return pull.parse(JSON.parse(text))
+  } catch {
+    return { by: null, atMs: 0, reason: null }
   }
 }
 
-const UNREADABLE: Control = { killed: true, paused: true, isUnreadable: true }
-
-const isThere = (directory: string, which: Switch) =>
-  statSync(join(directory, FILES[which]), { throwIfNoEntry: false }) !== undefined
+/** Who turns a switch on or off; made by hand where absent. `role` for the pause of one role alone. */
+type Setting = Partial<Pull> & { readonly role?: Role | undefined }
 
 /**
- * Turn a switch on or off; it survives a restart. Doing it again changes nothing.
+ * Turn a switch on or off; it survives a restart.
  * @throws RolekeeperError `control.not_written` when the directory does not take it.
  */
-export function setControl(directory: string, which: Switch, on: boolean): void {
-  const file = join(directory, FILES[which])
+export function setControl(directory: string, which: Switch, on: boolean, setting: Setting = {}): void {
+  const { role, by = null, atMs = Date.now(), reason = null } = setting
+  const file = join(directory, fileOf(which, role))
+  const text = by === null ? '' : JSON.stringify({ by, atMs, reason } satisfies Pull)
   try {
-    if (on) writeFileSync(file, '', { mode: 0o600 })
-    else rmSync(file, { force: true })
+    if (on) pullFile(file, text)
+    // Before the file goes: who sees that looks here who took it.
+    note(directory, { switch: which, on, by, atMs, reason, ...(role === undefined ? {} : { role }) })
+    if (!on) rmSync(file, { force: true })
   } catch (cause) {
     throw new RolekeeperError('control.not_written', `${file} could not be ${on ? 'written' : 'removed'}.`, {
       fix: `check that ${directory} is the keeper's directory and yours to write`,
@@ -62,14 +150,59 @@ export function setControl(directory: string, which: Switch, on: boolean): void 
   }
 }
 
+/** Make the file at once with all that it says; on a disk that takes no text, empty. */
+function pullFile(file: string, text: string): void {
+  const draft = `${file}.${process.pid}.draft`
+  try {
+    writeFileSync(draft, text, { mode: 0o600 })
+    renameSync(draft, file)
+  } catch {
+    rmSync(draft, { force: true })
+    writeFileSync(file, '', { mode: 0o600 })
+  }
+}
+
+type Noted = Pulled & { readonly on: boolean }
+
+/** A switch is never held up by its history. */
+function note(directory: string, noted: Noted): void {
+  try {
+    appendFileSync(join(directory, HISTORY), `${JSON.stringify(noted)}\n`, { mode: 0o600 })
+  } catch {
+    // Then who took it back is not known.
+  }
+}
+
+/** Say who took back a switch that was on, by the history of its directory; by nobody known where that does not say. */
+export function takenBack(directory: string, { switch: which, role, atMs }: Pulled): Pull {
+  try {
+    const lines = readFileSync(join(directory, HISTORY), 'utf8').trimEnd().split('\n')
+    const last: Noted | undefined = lines
+      .map((line): Noted => JSON.parse(line))
+      .findLast((each) => each.switch === which && each.role === role)
+    if (last !== undefined && !last.on && last.atMs >= atMs) return last
+  } catch {
+    // None was kept.
+  }
+  return { by: null, atMs: Date.now(), reason: null }
+}
+
 /** Close a gate that is open, for as long as what asks for it lasts. Pure. */
 export const closedForNow = (gate: Gate, isClosed: boolean): Gate =>
   gate.closed || !isClosed ? gate : { ...gate, closed: true, isForNow: true }
+
+/** The gate of one role's work: paused also where that role alone is. */
+export const gateOfRole = (role: Role, gate: () => Gate) => (): Gate => {
+  const found = gate()
+  return found.pausedRoles?.includes(role) === true ? { ...found, paused: true } : found
+}
 
 /** Why nothing new may begin; `for_now` where that passes by itself, and refuses nothing; or null. Pure. */
 export const stopped = (gate: Gate): Refusal | 'for_now' | null => {
   if (gate.isForNow === true) return 'for_now'
   if (gate.closed) return refuse('killed', 'The kill switch is on.')
   if (gate.safe !== undefined) return gate.safe
-  return gate.paused ? refuse('paused', 'The keeper is paused.') : null
+  if (!gate.paused) return null
+  const who = gate.pausedRoles === undefined ? 'The keeper' : 'The keeper, or this role of it,'
+  return refuse('paused', `${who} is paused.`)
 }

@@ -2,6 +2,7 @@ import type { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { isTerminal, type TerminalState, type Workflow, type WorkflowState } from '../workflow/workflow.ts'
+import type { ControlEvent } from './control-event.ts'
 import type { MonitorEvent } from './monitor-event.ts'
 import type { SeatEvent } from './seat-event.ts'
 
@@ -187,6 +188,7 @@ export type KeeperEvent =
   | ReadyEvent
   | RoleEvent
   | SeatEvent
+  | ControlEvent
   | MonitorEvent
   | PolicyEvent
   | SummaryEvent

@@ -163,7 +163,7 @@ it('stops its own machine first, also where Redis or the configuration of the fl
   expect(kill.err).toMatch(
     /^This machine is killed; the fleet main-\d+ was not reached\.\nerror journal\.unreachable: .*\n$/,
   )
-  expect(readControl(directory)).toEqual({ killed: true, paused: false })
+  expect(readControl(directory)).toMatchObject({ killed: true, paused: false })
   expect((await runCommand(['unkill', '--directory', directory])).code).toBe(1)
   expect(readControl(directory).killed).toBe(true)
   leavePlace({ directory, fleet: { instance: 'one' } }, join(directory, 'gone.yaml'))

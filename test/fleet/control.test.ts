@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { createFleetControl, switchFleet } from '../../src/fleet/control.ts'
+import { createFleetControl } from '../../src/fleet/control.ts'
+import { switchFleet } from '../../src/fleet/switches.ts'
 import { setForFleet } from '../../src/journal/redis/controls.ts'
 import { beat, controlsOf } from '../../src/journal/redis/seat.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
@@ -87,7 +88,7 @@ it('stops every instance from one machine, and that one at once', async () => {
   expect([one.control.gate(SEAT).closed, two.control.gate(SEAT).closed]).toEqual([true, false])
   await hear()
   expect(two.control.gate(SEAT)).toEqual({ closed: true, paused: false })
-  expect(readControl(two.directory)).toEqual({ killed: false, paused: false })
+  expect(readControl(two.directory)).toMatchObject({ killed: false, paused: false })
   await switchFleet('kill', false, by, { directory: one.directory, store })
   await switchFleet('pause', true, by, { directory: one.directory, store })
   await hear()
@@ -122,7 +123,7 @@ it('stops one machine alone whose directory is gone, and says so there', async (
   await hear()
   rmSync(one.directory, { recursive: true })
   await hear()
-  expect(one.control.switches()).toEqual({ killed: true, paused: true, isUnreadable: true })
+  expect(one.control.switches()).toEqual({ killed: true, paused: true, pulled: [], isUnreadable: true })
   expect(failed).toEqual(['control.unreadable'])
   // What this one wrote for the fleet would be there by now.
   await setForFleet({ name: 'other', value: 'x', keeps: 'last' }, store)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parseDocument } from 'yaml'
 import { assetAbi } from '../../sandbox/contracts/abis.ts'
+import { keeperAt } from '../../src/journal/presence.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { setControl } from '../../src/ops/control.ts'
 import { BTC, usd } from '../sandbox/indexer/scene.ts'
@@ -81,15 +82,25 @@ it('carries a liquidation and its settlement to final success, and says what was
   expect(await allowance()).toBe(0n)
 })
 
-it('signs nothing while killed, and goes on when the kill is taken back', async () => {
+it('signs nothing while killed, goes on when that is taken back, and tells of both within a second', async () => {
   const { directory } = world.config()
-  setControl(directory, 'kill', true)
+  const by = 'anna@ops-1'
+  setControl(directory, 'kill', true, { by, reason: 'a bad oracle' })
   const past = world.kms.calls().length
   const { borrower, keeper, is } = await underWater()
   await keeper.until(({ type }) => type === 'decision')
   expect(keeper.events.some(is('discovered'))).toBe(false)
   expect(await signedSince(past)).toEqual([])
-  setControl(directory, 'kill', false)
+  expect(keeperAt(directory)).toMatchObject({ state: 'running', now: { roles: ['liquidator'] } })
+  setControl(directory, 'kill', false, { by })
+  const givenAtMs = Date.now()
+  const controls = () => keeper.events.filter(({ type }) => type === 'control')
+  await keeper.until((event) => event.type === 'control' && event.verb === 'unkill')
+  expect(Date.now() - givenAtMs).toBeLessThan(1_000)
+  expect(controls()).toMatchObject([
+    { verb: 'kill', by, reason: 'a bad oracle' },
+    { verb: 'unkill', by, reason: null },
+  ])
   await keeper.until(is('succeeded'))
   expect(await world.liquidated(borrower)).toHaveLength(1)
 })

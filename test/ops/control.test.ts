@@ -1,9 +1,23 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { refuse } from '../../src/errors.ts'
-import { closedForNow, readControl, setControl, stopped } from '../../src/ops/control.ts'
+import {
+  closedForNow,
+  gateBySwitches,
+  gateOfRole,
+  readControl,
+  setControl,
+  stopped,
+  takenBack,
+} from '../../src/ops/control.ts'
+import { controlEvents } from '../../src/ops/control-event.ts'
+
+const FREE = { killed: false, paused: false, pulled: [] }
+const ANNA = { by: 'anna@ops-1', atMs: 1_000, reason: 'a bad oracle' }
+const BEN = { by: 'ben@ops-2', atMs: 2_000, reason: null }
+const UNKNOWN = { by: null, atMs: expect.any(Number), reason: null }
 
 let directory = ''
 beforeEach(() => {
@@ -11,25 +25,75 @@ beforeEach(() => {
 })
 
 it('reads nothing ordered in a directory without the files', () => {
-  expect(readControl(directory)).toEqual({ killed: false, paused: false })
+  expect(readControl(directory)).toEqual(FREE)
 })
 
-it('sees an order at the next read, and its withdrawal', () => {
-  setControl(directory, 'pause', true)
-  expect(readControl(directory)).toEqual({ killed: false, paused: true })
-  setControl(directory, 'kill', true)
-  setControl(directory, 'kill', true)
-  expect(readControl(directory)).toEqual({ killed: true, paused: true })
-  setControl(directory, 'pause', false)
+it('sees an order at the next read with who, when and why, and its withdrawal', () => {
+  setControl(directory, 'pause', true, ANNA)
+  const pause = { switch: 'pause', ...ANNA }
+  expect(readControl(directory)).toEqual({ killed: false, paused: true, pulled: [pause] })
+  setControl(directory, 'kill', true, ANNA)
+  setControl(directory, 'kill', true, BEN)
+  expect(readControl(directory)).toEqual({
+    ...{ killed: true, paused: true },
+    pulled: [{ switch: 'kill', ...BEN }, pause],
+  })
+  setControl(directory, 'pause', false, ANNA)
   setControl(directory, 'kill', false)
   setControl(directory, 'kill', false)
-  expect(readControl(directory)).toEqual({ killed: false, paused: false })
+  expect(readControl(directory)).toEqual(FREE)
+  expect(readdirSync(directory)).toEqual(['control.jsonl'])
 })
 
-it('obeys a file made by hand, and a folder of that name', () => {
-  writeFileSync(join(directory, 'PAUSE'), 'by hand')
+it('obeys a file made by hand that is empty or says nothing of use, and a folder of that name', () => {
+  writeFileSync(join(directory, 'PAUSE'), '')
   mkdirSync(join(directory, 'KILL'))
-  expect(readControl(directory)).toEqual({ killed: true, paused: true })
+  writeFileSync(join(directory, 'PAUSE-allocator'), '{"by":7}'.repeat(1_000))
+  expect(readControl(directory)).toEqual({
+    ...{ killed: true, paused: true },
+    pulled: [
+      { switch: 'kill', ...UNKNOWN },
+      { switch: 'pause', ...UNKNOWN },
+      { switch: 'pause', role: 'allocator', ...UNKNOWN },
+    ],
+  })
+})
+
+it('pauses one role at the gate, and no other', () => {
+  setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
+  const gate = () => gateBySwitches(readControl(directory))
+  expect(gate()).toEqual({ closed: false, paused: false, pausedRoles: ['allocator'] })
+  expect(stopped(gateOfRole('allocator', gate)())).toMatchObject({ check: 'paused' })
+  expect(stopped(gateOfRole('liquidator', gate)())).toBeNull()
+  setControl(directory, 'pause', false, { role: 'allocator', ...BEN })
+  expect(gate()).toEqual({ closed: false, paused: false })
+})
+
+it('says of each switch that came, went or changed who did it and why, and of a file nobody', () => {
+  const takes = (each: Parameters<typeof takenBack>[1]) => takenBack(directory, each)
+  const look = (before: ReturnType<typeof readControl>) => {
+    const now = readControl(directory)
+    return { now, events: controlEvents(now, before.pulled, takes) }
+  }
+  setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
+  const one = look(readControl(mkdtempSync(join(tmpdir(), 'free-'))))
+  const at = '1970-01-01T00:00:01.000Z'
+  const { atMs: _, ...who } = ANNA
+  expect(one.events).toEqual([{ type: 'control', at, verb: 'pause', role: 'allocator', ...who }])
+  expect(look(one.now).events).toEqual([])
+  setControl(directory, 'pause', true, { role: 'allocator', ...BEN })
+  const two = look(one.now)
+  expect(two.events).toMatchObject([{ verb: 'pause', role: 'allocator', by: 'ben@ops-2', reason: null }])
+  setControl(directory, 'pause', false, { role: 'allocator', ...ANNA, atMs: 3_000 })
+  writeFileSync(join(directory, 'KILL'), '')
+  const three = look(two.now)
+  expect(three.events).toMatchObject([
+    { verb: 'resume', role: 'allocator', by: 'anna@ops-1', reason: 'a bad oracle' },
+    { verb: 'kill', by: null, reason: null },
+  ])
+  rmSync(join(directory, 'KILL'))
+  expect(look(three.now).events).toMatchObject([{ verb: 'unkill', by: null, reason: null }])
+  expect(readFileSync(join(directory, 'control.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(3)
 })
 
 it('counts a directory that is gone or is none as killed', () => {
@@ -38,7 +102,6 @@ it('counts a directory that is gone or is none as killed', () => {
   rmSync(directory, { recursive: true })
   expect(readControl(directory).killed).toBe(true)
 })
-
 it('lets nothing begin that a switch or a doubt about the signer stops, the kill switch first', () => {
   const safe = refuse('signer_safe', 'in doubt')
   expect(stopped({ closed: false, paused: false })).toBeNull()

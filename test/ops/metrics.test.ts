@@ -8,7 +8,7 @@ const facts = {
   isInFleet: false,
 }
 const gauges: Gauges = {
-  control: { killed: false, paused: true },
+  control: { killed: false, paused: true, pulled: [] },
   feed: { mode: 'polling', messageAgeMs: 1_500 },
   nodes: [
     {

@@ -47,7 +47,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
       lagMs: 0,
     },
     clock: systemClock,
-    switches: () => ({ killed: false, paused: false }),
+    switches: () => ({ killed: false, paused: false, pulled: [] }),
     blockOffMs: () => null,
     monotonicMs: () => performance.now(),
     onHeld: ({ seat }, lost) => {

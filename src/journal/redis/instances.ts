@@ -21,6 +21,8 @@ export type Introduction = {
   /** The switches that it obeys: its machine's and the fleet's. */
   readonly killed: boolean
   readonly paused: boolean
+  /** Those that are paused by themselves; absent in what an older release says. */
+  readonly pausedRoles?: readonly string[]
 }
 
 /** An instance as it was last heard of. */

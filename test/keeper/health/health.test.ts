@@ -37,7 +37,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     standing: () => ({ ok: true, message: 'alone', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined },
-    control: () => ({ killed: false, paused: false }),
+    control: () => ({ killed: false, paused: false, pulled: [] }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,
     cap: undefined,
@@ -71,7 +71,7 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
     cap: undefined,
-    control: () => ({ killed: false, paused: false }),
+    control: () => ({ killed: false, paused: false, pulled: [] }),
   })
   try {
     const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())

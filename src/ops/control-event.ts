@@ -1,0 +1,43 @@
+import type { Role } from '../service/contract/roles.ts'
+import type { Control, Pull, Pulled } from './control.ts'
+
+/** A switch was pulled or taken back, by a command or by hand. */
+export type ControlEvent = {
+  readonly type: 'control'
+  readonly at: string
+  readonly verb: 'pause' | 'resume' | 'kill' | 'unkill'
+  /** The pause of this role alone. */
+  readonly role?: Role
+  /** `user@host`; null where a file says nothing: it was made or taken away by hand. */
+  readonly by: string | null
+  readonly reason: string | null
+}
+
+const TAKES_BACK = { pause: 'resume', kill: 'unkill' } as const
+
+/**
+ * Say what changed between two looks at the switches.
+ * @param takenBack who took back a switch that was on.
+ */
+export function controlEvents(
+  now: Control,
+  before: readonly Pulled[],
+  takenBack: (pulled: Pulled) => Pull,
+): readonly ControlEvent[] {
+  const gone = before.filter((each) => !now.pulled.some((other) => isSame(each, other)))
+  const come = now.pulled.filter((each) => !before.some((other) => isSame(each, other) && isAs(each, other)))
+  return [
+    ...gone.map((each) => eventOf(TAKES_BACK[each.switch], each, takenBack(each))),
+    ...come.map((each) => eventOf(each.switch, each, each)),
+  ]
+}
+
+const isSame = (one: Pulled, other: Pulled) => one.switch === other.switch && one.role === other.role
+const isAs = (one: Pulled, other: Pulled) =>
+  one.by === other.by && one.atMs === other.atMs && one.reason === other.reason
+
+const eventOf = (verb: ControlEvent['verb'], { role }: Pulled, { by, atMs, reason }: Pull): ControlEvent => ({
+  ...{ type: 'control', at: new Date(atMs).toISOString(), verb },
+  ...(role === undefined ? {} : { role }),
+  ...{ by, reason },
+})
