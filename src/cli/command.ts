@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
+import { perhaps } from './nearest.ts'
 
 /** An option of a command: a switch, or with the name of its value. */
 type Option = {
@@ -47,14 +48,17 @@ type Parts<O extends Options> = {
  * @returns the exit code.
  * @throws RolekeeperError `usage` for an option or argument that it does not take, and what it throws itself.
  */
-export type Command = (args: readonly string[], io: Io) => Promise<number>
+export type Command = ((args: readonly string[], io: Io) => Promise<number>) & {
+  /** For completion: its options, each with what its value is called. */
+  readonly options: Options
+}
 
 /** Make the error of a command line that is not understood; it exits with 2. */
 export const usageError = (message: string, fix: string) => new RolekeeperError('usage', message, { fix })
 
 /** Make a command of its parts; `--help` comes with it. */
 export function command<const O extends Options>(parts: Parts<O>): Command {
-  return async (args, io) => {
+  const run = async (args: readonly string[], io: Io) => {
     const { values, positionals } = parse(parts, args)
     if (values.help === true) {
       io.out(helpOf(parts))
@@ -64,6 +68,7 @@ export function command<const O extends Options>(parts: Parts<O>): Command {
     if (tooMany !== undefined) throw usageError(`There is no place for "${tooMany}".`, seeHelp(parts))
     return parts.run(values as Given<O>, positionals, io)
   }
+  return Object.assign(run, { options: parts.options })
 }
 
 /** A command as its help shows it. */
@@ -82,11 +87,19 @@ function parse(parts: Described, args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (cause) {
+    const [, unknown] = /^Unknown option '--?([^']*)'/.exec(cause instanceof Error ? cause.message : '') ?? []
+    if (unknown !== undefined) throw unknownOption(unknown, Object.keys(options), parts)
     // Node's first sentence names the option; the others explain how to quote, which our help does not need.
     const [sentence = ''] = cause instanceof Error ? cause.message.split(/\. |\n/) : []
     throw new RolekeeperError('usage', `${sentence.replace(/\.$/, '')}.`, { fix: seeHelp(parts), cause })
   }
 }
+
+const unknownOption = (word: string, known: readonly string[], parts: Described) =>
+  usageError(
+    `--${printable(word)} is no option of ${parts.name}.`,
+    `${perhaps(word, known, (near) => `--${near}`)}${seeHelp(parts)}`,
+  )
 
 /** Write a command's help. Pure. */
 function helpOf({ name, usage, help, options }: Described): string {

@@ -1,5 +1,7 @@
 import { printable, RolekeeperError } from '../errors.ts'
 import { type Command, type Io, usageError } from './command.ts'
+import { EXIT, EXIT_MEANINGS, exitCodeOf } from './exit-codes.ts'
+import { perhaps } from './nearest.ts'
 
 /** The commands, each loaded only when it is asked for: help is instant, and `run` loads nothing of the sandbox. */
 const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Command> }>> = {
@@ -96,20 +98,20 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
 /**
  * Run a command line; every failure of ours becomes one line on standard error.
  * @param args what follows `rolekeeper`.
- * @returns the exit code: 0, 1 for a run that failed, 2 for a command line or configuration that is not understood.
+ * @returns the exit code, one of {@link EXIT}.
  */
 export async function rolekeeper(args: readonly string[], io: Io): Promise<number> {
   try {
     return await dispatch(args, io)
   } catch (error) {
-    return report(error, io)
+    return report(error, io, args.includes('--json'))
   }
 }
 
 async function dispatch([name, ...args]: readonly string[], io: Io): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     io.out(overview())
-    return name === undefined ? 2 : 0
+    return name === undefined ? EXIT.misunderstood : EXIT.done
   }
   if (name === '--version' || name === '-v') {
     const { version } = await import('./version.ts')
@@ -118,7 +120,10 @@ async function dispatch([name, ...args]: readonly string[], io: Io): Promise<num
   }
   const chosen = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (chosen === undefined)
-    throw usageError(`"${printable(name)}" is not a command.`, 'see: rolekeeper --help')
+    throw usageError(
+      `"${printable(name)}" is not a command.`,
+      `${perhaps(name, Object.keys(COMMANDS))}see: rolekeeper --help`,
+    )
   const run = await chosen.load()
   return run(args, io)
 }
@@ -126,6 +131,9 @@ async function dispatch([name, ...args]: readonly string[], io: Io): Promise<num
 function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map(({ length }) => length))
   const rows = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`)
+  const codes = Object.entries(EXIT_MEANINGS).map(
+    ([name, meaning]) => `  ${String(EXIT[name as keyof typeof EXIT]).padStart(3)}  ${meaning}`,
+  )
   return `rolekeeper COMMAND [options]
 
 Keeps on-chain roles staffed: it watches, decides by policy, checks what it is given to sign, signs with a KMS,
@@ -135,19 +143,28 @@ Commands:
 ${rows.join('\n')}
 
 Each has --help. --version shows the version.
+
+Exit codes:
+${codes.join('\n')}
 `
 }
 
-/** Say in one line what went wrong; a stack trace helps nobody who runs this. @returns the exit code. */
-export function report(error: unknown, io: Pick<Io, 'err'>): number {
-  if (error instanceof RolekeeperError) {
-    io.err(`error ${error.code}: ${printable(error.message, 1_000)}\n`)
-    return /^(usage|config\.)/.test(error.code) ? 2 : 1
-  }
+/**
+ * Say in one line what went wrong, or as one JSON object; a stack trace helps nobody who runs this.
+ * @returns the exit code.
+ */
+export function report(error: unknown, io: Pick<Io, 'err'>, isJson = false): number {
+  const known = error instanceof RolekeeperError ? error : unexpected(error)
+  const { code, facts, fix } = known
+  const message = printable(known.shortMessage, 1_000)
+  if (isJson) io.err(`${JSON.stringify({ type: 'error', code, message, fix: fix ?? null, facts })}\n`)
+  else io.err(`error ${code}: ${printable(known.message, 1_000)}\n`)
+  return exitCodeOf(known)
+}
+
+function unexpected(error: unknown): RolekeeperError {
   const name = error instanceof Error ? printable(error.name) : typeof error
   const at = error instanceof Error ? /^\s+at .*$/m.exec(error.stack ?? '')?.[0]?.trim() : undefined
-  io.err(
-    `error internal: An unexpected ${name}${at === undefined ? '' : ` ${printable(at)}`}. Fix: report it with the log.\n`,
-  )
-  return 1
+  const where = at === undefined ? '' : ` ${printable(at)}`
+  return new RolekeeperError('internal', `An unexpected ${name}${where}.`, { fix: 'report it with the log.' })
 }

@@ -25,6 +25,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['journal', 'queue'],
   bullmq: ['queue'],
   'yocto-spinner': ['cli'],
+  'fastest-levenshtein': ['cli'],
   fastify: ['sandbox'],
   graphql: ['sandbox'],
   'ipaddr.js': ['sandbox'],

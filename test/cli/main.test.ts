@@ -87,13 +87,17 @@ describe('the command line', () => {
   })
 
   it.each([
-    ['an unknown command', ['strat'], 'error usage: "strat" is not a command. Fix: see: rolekeeper --help'],
+    [
+      'an unknown command',
+      ['strat'],
+      'error usage: "strat" is not a command. Fix: perhaps `start`; see: rolekeeper --help',
+    ],
     ['a name that objects have', ['constructor'], 'error usage: "constructor" is not a command.'],
     ['a command with an escape in it', ['a\u001b[2Jb'], 'error usage: "a [2Jb" is not a command.'],
     [
       'an unknown option',
-      ['start', '--frob'],
-      "error usage: Unknown option '--frob'. Fix: see: rolekeeper start --help",
+      ['start', '--senario', 'calm'],
+      'error usage: --senario is no option of start. Fix: perhaps `--scenario`; see: rolekeeper start --help',
     ],
     [
       'an option without its value',
