@@ -5,6 +5,7 @@ import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
+import type { Due } from './protocol/due.ts'
 import type { Experience } from './protocol/experience.ts'
 import type { Rival } from './protocol/rival.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
@@ -233,11 +234,7 @@ export type Done = {
 }
 
 /** What was really gained, in texts for people; `marked` says that nothing was sold and an exit haircut was taken. */
-export type Gain = {
-  readonly paid: string
-  readonly received: string
-  readonly gas: string
-  readonly profit: string
+export type Gain = Readonly<Record<'paid' | 'received' | 'gas' | 'profit', string>> & {
   readonly profitUsdMicros: bigint
   readonly marked: boolean
 }
@@ -276,6 +273,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
     beside: Beside<Book>,
   ): Look<Seen>
   decide(seen: Moment & Seen, policy: Policy): Decision
+  /** What it owes, now and next, by what it saw, and by the decision as it stood once proposals were opened or refused. */
+  due?(seen: Moment & Seen, decision: Decision, policy: Policy): readonly Due[]
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
   /** The contracts that its policy names, as the deployment has to pin them, by their places under `strategy`. */

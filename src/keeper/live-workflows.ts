@@ -80,6 +80,7 @@ export function createLiveWorkflows(deps: LiveDeps): LiveWorkflows {
       const hasEnded = isTerminal(after.state)
       keep(after)
       report(before, after, deps)
+      deps.role(after)?.workflows.moved(before, after)
       if (before === null) deps.wake(after.id)
       if (after.state === 'confirmed' || after.state === 'succeeded') {
         deps

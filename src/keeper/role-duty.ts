@@ -8,6 +8,7 @@ import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { createDutyBook, type DutyBook } from './health/duty.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** What a duty is joined from. */
@@ -30,14 +31,23 @@ type Own = Pick<DutyDeps, 'recent' | 'rivals' | 'open'> & {
   readonly experience: (recovered: readonly Recovered[]) => Moment['experience']
   readonly observer: Pick<Observer, 'observe' | 'close'>
   readonly journal: DutyDeps['journal']
+  /** Its newest workflows. */
+  readonly newest: readonly Workflow[]
 }
+
+/** A duty, with what is kept of how late it is. */
+export type RoleDuty = Duty & { readonly book: Pick<DutyBook, 'moved' | 'state'> }
 
 /** Join a role's duty: its agent decides on what its observer sees, and every decision is made known. */
 export function createRoleDuty(
   { agent: { role }, does, policy }: RolePolicy,
   { clock, log, gate, onOpened, ...report }: RoleDutyDeps,
-  { observer, journal, recent, rivals, experience, open }: Own,
-): Duty {
+  { observer, journal, recent, rivals, experience, open, newest }: Own,
+): RoleDuty {
+  const book = createDutyBook({
+    ...{ role, newest, nowMs: clock.nowMs },
+    due: (seen, decision) => does.due?.(seen, decision, policy.strategy) ?? [],
+  })
   const duty = createDuty({
     role,
     workflowTypes: does.workflowTypes,
@@ -58,12 +68,16 @@ export function createRoleDuty(
     stopped: () => haltOf(gate()),
     journal,
     onOpened,
-    onDecided: (decision, seen, tookMs) => reportDecision(role, decision, seen, tookMs, report),
+    onDecided: (decision, seen, tookMs) => {
+      book.decided(decision, seen)
+      reportDecision(role, decision, seen, tookMs, report)
+    },
     onFailed: (error) => log.warn('could not look', { role }, error),
     emit: report.emit,
   })
   return {
     ...duty,
+    book,
     stop: () => {
       const ended = duty.stop()
       observer.close()

@@ -19,7 +19,8 @@ import { createShadowStages } from './shadow-stages.ts'
 export type RoleWorkflows = {
   /** The stages that a workflow of the role passes. */
   readonly stagesOf: (workflow: Workflow) => Stages
-  /** Take note of a workflow of the role that ended. */
+  /** Take note of a workflow of the role that moved, or was opened, and of one that ended. */
+  readonly moved: (before: Workflow | null, after: Workflow) => void
   readonly ended: (workflow: Workflow) => void
   /** Remember what a confirmed workflow opened, and say what one that succeeded brought. */
   readonly assess: (workflow: Workflow) => Promise<void>
@@ -42,6 +43,7 @@ type WorkflowsDeps = {
 type Own = {
   readonly live: Stages | null
   readonly lastSeen: Duty['lastSeen']
+  readonly onMoved: RoleWorkflows['moved']
   readonly onEnded: (workflow: Workflow) => void
 }
 
@@ -49,7 +51,7 @@ type Own = {
 export function createRoleWorkflows(
   { agent: { role }, does, policy, ruleset, approval, apart, monitored }: RolePolicy,
   { clock, journal, nodes, client, gate, metrics, emit, log, alarm }: WorkflowsDeps,
-  { live, lastSeen, onEnded }: Own,
+  { live, lastSeen, onMoved, onEnded }: Own,
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
     ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, apart, fees: policy.fees, gate },
@@ -64,6 +66,7 @@ export function createRoleWorkflows(
   const [inShadow, inEarnest] = [beside(shadowStages), live === null ? null : beside(live)]
   return {
     stagesOf: ({ shadow }) => (shadow === true || inEarnest === null ? inShadow : inEarnest),
+    moved: onMoved,
     ended: onEnded,
     assess: async (workflow) => {
       if (workflow.state === 'confirmed') return rememberClaim(workflow, journal)

@@ -32,8 +32,9 @@ import { isLimitedWith } from './apart.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
 import { openKept, PACKS_MAX } from './evidence.ts'
+import type { DutyState } from './health/duty.ts'
 import { proveViews } from './prove-views.ts'
-import { createRoleDuty } from './role-duty.ts'
+import { createRoleDuty, type RoleDuty } from './role-duty.ts'
 import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
@@ -81,6 +82,8 @@ export type RoleAtWork = {
   /** With the role's own key. */
   readonly client: ServiceClient
   readonly duty: Duty
+  /** How late it is with what it should do, and what keeps it from more. */
+  readonly duties: () => DutyState
   /** Hear of a change: the role looks again when it is of its concern. */
   readonly hear: (hint: Hint) => void
   readonly workflows: RoleWorkflows
@@ -147,15 +150,15 @@ export async function openRole(
   const observer = createRoleObserver(rolePolicy, signer, deps, collections, () => duty.look())
   const unmarked = await journal.unmarked(role)
   // The last that is waited for: what ends after this is heard of.
-  const newest = await journal.newestOf(role, JOURNAL_ROWS)
-  const recent = createRecent(newest.filter(counts), deps.clock.nowMs)
+  const newest = (await journal.newestOf(role, JOURNAL_ROWS)).filter(counts)
+  const recent = createRecent(newest, deps.clock.nowMs)
   const keys = config.agents
     .filter((each) => each.role === role && each.mode === 'live' && each.policy === agent.policy)
     .map((each) => each.signer)
   const opener = createOpener({ role, signer }, { ...deps, keys })
   const ownDeps = { ...deps, gate: gateToOpen(signing, deps) }
-  const duty: Duty = createRoleDuty(rolePolicy, ownDeps, {
-    observer: lookingBeside(observer, signing, deps),
+  const duty: RoleDuty = createRoleDuty(rolePolicy, ownDeps, {
+    ...{ newest, observer: lookingBeside(observer, signing, deps) },
     ...{ recent: recent.list, rivals: signing?.rivals ?? (() => []) },
     experience: signing?.experience ?? (() => []),
     journal: {
@@ -177,18 +180,18 @@ export async function openRole(
     role,
     signer,
     client,
-    duty,
+    ...{ duty, duties: duty.book.state, shadowScores },
     hear: earOf(rolePolicy, observer, duty),
     workflows: createRoleWorkflows(rolePolicy, deps, {
       live: signing?.stages ?? null,
       lastSeen: duty.lastSeen,
+      onMoved: (before, after) => counts(after) && duty.book.moved(before, after),
       onEnded: (workflow) => {
         shadowScores.add(workflow)
         if (counts(workflow)) recent.add(workflow)
       },
     }),
     orders: createRoleOrders(rolePolicy, opener, deps),
-    shadowScores,
     vitals: {
       counts: (row) => counts(row) && isLimitedWith(row, apart),
       limits: ruleset.limits,
