@@ -11,7 +11,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** What each says, as `rolekeeper --help` and docs/commands.md have it. */
+/** What each says, as `rolekeeper --help` and docs/operating.md have it. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   done: 'done, or the answer is yes',
   failed:

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
-import { RolekeeperError } from '../errors.ts'
-import type { InstanceOverview } from '../fleet/overview.ts'
-import type { Switch } from '../ops/control.ts'
-import { type Command, command, type Io } from './command.ts'
-import { duration } from './format.ts'
+import { join } from 'node:path'
+import { printable } from '../errors.ts'
+import { type Pulled, readControl, type Switch, setControl } from '../ops/control.ts'
+import { author } from './author.ts'
+import { type Command, command, type Io, usageError } from './command.ts'
+import { EXIT } from './exit-codes.ts'
+import { checkRole, keeperThere, rolesOf } from './keeper-there.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
-import { type FleetPlace, type GivenPlace, isFleet, PLACE, placeOf } from './place.ts'
+import { type GivenPlace, isFleet, PLACE, placeOf, placeText } from './place.ts'
+import { DONE, type Order, switchAll } from './switch-fleet.ts'
 
 /** What a switch command is. */
 type Parts = {
@@ -14,103 +16,104 @@ type Parts = {
   readonly switch: Switch
   readonly on: boolean
   readonly help: string
-  readonly done: string
+  /** What it comes to, of all roles or of one; `at` leads a command to the same place. */
+  readonly done: (role: string | undefined, at: string) => string
 }
+
+const REASON_MAX = 500
 
 /** Make the command that turns the kill switch or the pause of a keeper or a whole fleet on or off. */
 export const switchCommand = (parts: Parts): Command =>
   command({
     name: parts.name,
-    usage: '[--config FILE | --directory DIR]',
+    usage: `${parts.switch === 'pause' ? '[ROLE] ' : ''}[--reason TEXT] [--config FILE | --directory DIR] [--json]`,
     help: `${parts.help}
 
-Of a fleet it goes to every instance, from any machine; this machine obeys first, also where Redis cannot be reached.`,
-    options: PLACE,
-    argumentsMax: 0,
-    run: async (given, _args, io) => {
-      const { setControl } = await import('../ops/control.ts')
-      const { directory } = given
-      // Before anything that may fail: what says which fleet it is may be gone.
-      if (parts.on && given.config === undefined) {
-        setControl(directory ?? DEFAULT_DIRECTORY, parts.switch, true)
-      }
-      const place = await placeAfter(parts, given, io)
-      if (isFleet(place)) return switchAll(parts, place, io)
-      setControl(place.directory, parts.switch, parts.on)
-      io.out(`${parts.done}\n`)
-      return 0
+Who gave it, when and why stands in the keeper's directory, and the keeper says so within a second. Where no keeper runs
+it is written all the same, holds for the next start, and exits with ${EXIT.noKeeper}. Of a fleet it goes to every instance, from any
+machine; this machine obeys first, also where Redis cannot be reached.`,
+    options: {
+      ...PLACE,
+      reason: { help: 'why; it is kept with who and when', value: 'TEXT' },
+      json: { help: 'print what was done as JSON' },
+    },
+    argumentsMax: parts.switch === 'pause' ? 1 : 0,
+    run: async ({ reason, json, ...given }, [role], io) => {
+      if (reason !== undefined && (reason === '' || reason.length > REASON_MAX))
+        throw usageError(
+          `--reason has ${reason.length} characters.`,
+          `say why in 1 to ${REASON_MAX} characters`,
+        )
+      const { name, switch: which, on } = parts
+      const done = parts.done(role, placeText(given))
+      const order: Order = { name, switch: which, on, role, ...author(), reason: reason ?? null, done }
+      return give(order, given, json === true, io)
     },
   })
 
-const DONE = { kill: 'killed', pause: 'paused' } as const
-
-async function placeAfter({ on, switch: which }: Parts, given: GivenPlace, io: Io) {
-  try {
-    return await placeOf(given, io)
-  } catch (error) {
-    if (on && given.config === undefined)
-      io.err(`This machine is ${DONE[which]}; its fleet is not, as it was not found.\n`)
+async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Promise<number> {
+  // Before anything that may fail: what says which fleet it is may be gone.
+  const here = given.config === undefined ? (given.directory ?? DEFAULT_DIRECTORY) : undefined
+  const before = here === undefined ? [] : readControl(here).pulled
+  if (here !== undefined) {
+    const isOfFleet = existsSync(join(here, 'fleet.json'))
+    const there = keeperThere(here)
+    // What a fleet staffs is in its configuration.
+    checkRole(order.role, isOfFleet ? null : rolesOf(there))
+    if (order.on) setControl(here, order.switch, true, order)
+  }
+  const place = await placeOf(given, io).catch((error: unknown) => {
+    if (order.on && here !== undefined)
+      io.err(`This machine is ${DONE[order.switch]}; its fleet is not, as it was not found.\n`)
     throw error
+  })
+  if (isFleet(place)) {
+    const staffed = place.shared.seats.flatMap(({ roles }) => roles)
+    checkRole(order.role, staffed)
+    return switchAll(order, place, json, io)
+  }
+  const there = keeperThere(place.directory)
+  checkRole(order.role, rolesOf(there))
+  const was = here === undefined ? readControl(place.directory).pulled : before
+  if (here === undefined || !order.on) setControl(place.directory, order.switch, order.on, order)
+  say(order, { directory: place.directory, was, isThere: there.state === 'running' }, json, io)
+  return there.state === 'running' ? EXIT.done : EXIT.noKeeper
+}
+
+type Result = {
+  readonly directory: string
+  /** What was on before. */
+  readonly was: readonly Pulled[]
+  readonly isThere: boolean
+}
+
+function say(order: Order, { directory, was, isThere }: Result, json: boolean, io: Io): void {
+  const { name, switch: which, on, role, by, atMs, reason, done } = order
+  const mine = was.find((each) => each.switch === which && each.role === role)
+  const still = readControl(directory).pulled.filter((each) => each.switch !== which || each.role !== role)
+  if (json) {
+    const at = new Date(atMs).toISOString()
+    const what = { verb: name, role: role ?? null, by, at, reason, directory, isKeeperRunning: isThere }
+    const changed = on !== (mine !== undefined)
+    io.out(`${JSON.stringify({ ...what, changed, was: mine ?? null, stillOn: still })}\n`)
+    return
+  }
+  const nothing = mine === undefined && !on
+  io.out(`${nothing ? `It was not ${DONE[which]}${role === undefined ? '' : `: the ${role}`}.` : done}\n`)
+  if (mine !== undefined) io.out(`It was ${on ? 'already ' : ''}${textOf(mine)}.\n`)
+  for (const each of still) io.out(`Still ${textOf(each)}.\n`)
+  if (!isThere) {
+    const holds = on ? 'this holds for its next start' : 'it starts without it'
+    io.err(`No keeper runs in ${printable(directory)} now: ${holds}.\n`)
   }
 }
 
-async function switchAll(parts: Parts, place: FleetPlace, io: Io): Promise<number> {
-  const { setControl } = await import('../ops/control.ts')
-  const { fleet } = place.shared.store
-  const isHere = existsSync(place.directory)
-  if (parts.on && isHere) setControl(place.directory, parts.switch, true)
-  const { author } = await import('./author.ts')
-  const { switchFleet } = await import('../fleet/switches.ts')
-  const { openCommandLine } = await import('../journal/redis/command-line.ts')
-  const line = openCommandLine(place.shared.store)
-  try {
-    const directory = isHere ? place.directory : null
-    await switchFleet(parts.switch, parts.on, author(), { directory, store: line })
-    io.out(`${parts.done}\n`)
-    const { readFleetInstances } = await import('../fleet/overview.ts')
-    await sayWhoObeys(parts, place, () => readFleetInstances(place.shared, [], line), io)
-    return 0
-  } catch (error) {
-    if (!(error instanceof RolekeeperError)) throw error
-    const here = isHere
-      ? `This machine ${parts.on ? 'is' : 'stays as it was, perhaps'} ${DONE[parts.switch]}`
-      : 'There is no keeper on this machine'
-    io.err(`${here}; the fleet ${fleet} was not reached.\n`)
-    throw error
-  } finally {
-    line.close()
-  }
-}
-
-/** An instance shows itself eight times in a lease; it has heard of it by the second. */
-async function sayWhoObeys(
-  { on, switch: which }: Parts,
-  { shared: { leaseMs } }: FleetPlace,
-  read: () => Promise<readonly InstanceOverview[]>,
-  io: Io,
-): Promise<void> {
-  const isObeying = (each: InstanceOverview) => each[DONE[which]] === on
-  let all = await read()
-  for (let waitedMs = 0; waitedMs < leaseMs / 2; waitedMs += leaseMs / 16) {
-    if (all.filter(({ isSilent }) => !isSilent).every(isObeying)) break
-    await setTimeout(leaseMs / 16)
-    all = await read()
-  }
-  const living = all.filter(({ isSilent }) => !isSilent)
-  const names = living.filter(isObeying).map(({ name }) => name)
-  if (names.length > 0) io.out(`Heard by ${names.join(', ')}.\n`)
-  for (const { name, seenMsAgo } of all.filter(({ isSilent }) => isSilent)) {
-    io.err(
-      seenMsAgo === null
-        ? `${name} was never heard of, or has left: it obeys when it starts.\n`
-        : `Not heard by ${name}, last heard of ${duration(seenMsAgo)} ago: where it runs, give the command on its machine too.\n`,
-    )
-  }
-  for (const { name } of living.filter((each) => !isObeying(each))) {
-    io.err(
-      on
-        ? `Not yet heard by ${name}.\n`
-        : `Still ${DONE[which]} at ${name}: by a file of its own machine, where the same command removes it.\n`,
-    )
-  }
-}
+/** Write what is on: of whom, by whom, since when and why. Pure. */
+const textOf = ({ switch: which, role, by, atMs, reason }: Pulled): string =>
+  [
+    DONE[which],
+    ...(role === undefined ? [] : [`for the ${role}`]),
+    `by ${printable(by ?? 'somebody, by hand,')}`,
+    `since ${new Date(atMs).toISOString()}`,
+    ...(reason === null ? [] : [`(${printable(reason, REASON_MAX)})`]),
+  ].join(' ')

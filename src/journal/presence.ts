@@ -24,6 +24,8 @@ export type KeeperAt =
   /** `running`: a process holds the directory. `now` is null until its ops port is open. */
   | { readonly state: 'running'; readonly now: Presence | null }
 
+/** What only a keeper makes: its lock, and the instance of a fleet what it works in. */
+const MARKS = ['lock.sqlite', 'fleet.json']
 const fileIn = (directory: string) => join(directory, 'keeper.json')
 
 const presence = z.object({
@@ -46,7 +48,7 @@ export const forgetPresence = (directory: string): void => rmSync(fileIn(directo
  * ends. It only looks, and makes nothing.
  */
 export function keeperAt(directory: string): KeeperAt {
-  if (!existsSync(join(directory, 'lock.sqlite'))) return { state: 'none' }
+  if (!MARKS.some((name) => existsSync(join(directory, name)))) return { state: 'none' }
   const left = presenceIn(directory)
   return isLocked(directory) ? { state: 'running', now: left } : { state: 'ended', last: left }
 }

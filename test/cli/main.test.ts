@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts'
 import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
@@ -77,6 +78,25 @@ describe('the command line', () => {
     for (const command of COMMANDS) expect(help.out).toMatch(new RegExp(`^ {2}${command} `, 'm'))
     expect(await rolekeeper([])).toMatchObject({ code: 2, out: help.out })
     expect((await rolekeeper(['--version'])).out).toMatch(/^rolekeeper \d+\.\d+\.\d+\n$/)
+  })
+
+  it('has one table of exit codes, in its help and in the docs', async () => {
+    const { out } = await rolekeeper(['--help'])
+    const page = readFileSync('docs/operating.md', 'utf8')
+    for (const [name, meaning] of Object.entries(EXIT_MEANINGS)) {
+      const code = EXIT[name as keyof typeof EXIT]
+      expect(out).toContain(`\n  ${String(code).padStart(3)}  ${meaning}\n`)
+      expect(page).toContain(`\n| ${code} | ${meaning} |\n`)
+    }
+  })
+
+  it('writes an error as one JSON object where JSON is asked for', async () => {
+    const { code, out, err } = await rolekeeper(['workflows', 'lst', '--json'])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(JSON.parse(err)).toEqual({
+      ...{ type: 'error', code: 'usage', message: 'Say what to show.', fix: 'write `list` or `show ID`' },
+      facts: {},
+    })
   })
 
   it.each(COMMANDS)('shows the help of %s', async (command) => {
@@ -202,6 +222,7 @@ describe('the command line', () => {
   it('gives and takes back orders, by hand or by command', async () => {
     const directory = folder()
     const ordered = () => ['PAUSE', 'KILL'].map((file) => existsSync(join(directory, file)))
+    const lock = lockDirectory(directory)
     const give = (name: string) => rolekeeper([name, '--directory', directory])
     expect(await give('pause')).toMatchObject({ code: 0, err: '' })
     expect(await give('kill')).toMatchObject({ code: 0, err: '' })
@@ -209,12 +230,7 @@ describe('the command line', () => {
     await give('resume')
     await give('unkill')
     expect(ordered()).toEqual([false, false])
-  })
-
-  it('says so when an order is given where no keeper works', async () => {
-    const { code, err } = await rolekeeper(['kill', '--directory', join(folder(), 'none')])
-    expect(code).toBe(1)
-    expect(err).toMatch(/^error control\.not_written: \S+none\/KILL could not be written\. Fix: [^\n]*\n$/)
+    lock.release()
   })
 
   it('refuses to start beside another process on the same directory', async () => {
@@ -240,9 +256,9 @@ describe('the program', () => {
     expect(help).toMatchObject({ code: 0, out: (await rolekeeper(['--help'])).out, err: '' })
     expect(version).toMatchObject({ code: 0, err: '' })
     expect(wrong).toMatchObject({
-      code: 1,
+      code: 2,
       out: '',
-      err: expect.stringMatching(/^error control\.not_written: [^\n]*\n$/),
+      err: expect.stringMatching(/^error keeper\.none: [^\n]*\n$/),
     })
   })
 })

@@ -1,6 +1,8 @@
+import { printable } from '../../errors.ts'
 import type { FleetOverview, InstanceOverview, SeatOverview } from '../../fleet/overview.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { RedisHealth } from '../../journal/redis/health.ts'
+import type { Pull } from '../../ops/control.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { duration, shortHex } from '../format.ts'
@@ -106,10 +108,13 @@ function redisLines({ server, version, role, problem, ...more }: RedisHealth): r
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-function switchLines({ killed, paused, safe }: FleetOverview): readonly string[] {
+function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview): readonly string[] {
+  const of = ({ by, atMs, reason }: Partial<Pull>) =>
+    `by ${printable(by ?? 'somebody')} ${iso(atMs ?? 0)}${reason == null ? '' : ` (${printable(reason)})`}`
   return [
-    ...(killed === null ? [] : [`  KILLED by ${killed.by} ${iso(killed.atMs)}`]),
-    ...(paused === null ? [] : [`  PAUSED by ${paused.by} ${iso(paused.atMs)}`]),
+    ...(killed === null ? [] : [`  KILLED ${of(killed)}`]),
+    ...(paused === null ? [] : [`  PAUSED ${of(paused)}`]),
+    ...pausedRoles.map(({ role, ...pull }) => `  PAUSED ${role} ${of(pull)}`),
     ...safe.map(
       ({ seat, check, message, by, atMs }) =>
         `  ${seat} is SAFE (${check}): ${message} Set by ${by} ${iso(atMs)}; see rolekeeper safe.`,

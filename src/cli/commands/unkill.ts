@@ -6,5 +6,5 @@ export const unkill = switchCommand({
   switch: 'kill',
   on: false,
   help: 'Take a kill back.',
-  done: 'The kill is taken back.',
+  done: () => 'The kill is taken back.',
 })
