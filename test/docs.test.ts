@@ -27,7 +27,9 @@ function readPage(path: string): Page {
   return { path, text, blocks, prose: text.replace(FENCE, '') }
 }
 
-const inDocs = readdirSync('docs').map((name) => `docs/${name}`)
+const inDocs = readdirSync('docs', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`)
 const pages = ['README.md', ...inDocs].map(readPage)
 const [readme = readPage('README.md')] = pages
 const codeSpans = ({ prose }: Page) => [...prose.matchAll(CODE_SPAN)].map(([, code = '']) => code)
@@ -96,7 +98,7 @@ describe('every page', () => {
   })
 
   it('names files and metrics that are there', () => {
-    const sources = ['src/ops/metrics.ts', 'src/ops/fleet-metrics.ts']
+    const sources = ['counters', 'gauges', 'fleet-metrics'].map((name) => `src/ops/${name}.ts`)
     const metrics = sources.map((path) => readFileSync(path, 'utf8')).join()
     const absent = pages.flatMap((page) => [
       ...pathsOf(page).filter((path) => !existsSync(path)),

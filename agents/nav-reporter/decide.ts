@@ -176,12 +176,12 @@ function unscheduledDue(
   return (interim.near ?? 0) > (scheduled.near ?? 0) ? interim : scheduled
 }
 
-/** Before the first report of all nobody has missed one: every source is heard only since this keeper listens. */
+/** Before the first report of all nobody has missed one: by the next one's time, what is heard now is known. */
 const beginsAfter = ({ rejected }: Agreement, lateS: number): Stop | null =>
-  rejected.length > 0 && rejected.every(({ check }) => check === 'source_begins_after')
+  rejected.some(({ check }) => check === 'source_begins_after')
     ? {
         check: 'sources_begin_after',
-        message: `Nothing was reported yet, and every source was first read after the report's time, ${lateS} s ago; the first report is the next one.`,
+        message: `Nothing was reported yet, and sources were first read after the report's time, ${lateS} s ago; the first report is the next one.`,
       }
     : null
 

@@ -173,7 +173,11 @@ export type NodeHealth = {
   readonly sinceMs: number
   /** Null until it has shown a head. */
   readonly blocksBehind: number | null
+  /** The newest block that it has shown; null until then. */
+  readonly headNumber: bigint | null
   readonly lastErrorCode: string | null
+  /** How often it did not answer, or not so that it could be read, since the start. */
+  readonly errors: number
   /** How often it stood alone since the start. */
   readonly disagreements: number
 }

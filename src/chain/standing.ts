@@ -33,11 +33,11 @@ type StandingDeps = {
 
 /** Keep how each reading node stands. What it did wrong is forgotten after a while. */
 export function createStanding(options: StandingDeps): Standing {
-  const { nodes, agreedHead, clock } = options
+  const { nodes, tips, agreedHead, clock } = options
   const behind = (node: Endpoint) => blocksBehind(node, options)
-  const slowUntilMs = new Map<Endpoint, number>()
-  const aloneUntilMs = new Map<Endpoint, number>()
+  const [slowUntilMs, aloneUntilMs] = [new Map<Endpoint, number>(), new Map<Endpoint, number>()]
   const disagreements = new Map<Endpoint, number>()
+  const errors = new Map<Endpoint, number>()
   const lastErrorCode = new Map<Endpoint, string>()
   const since = new Map<Endpoint, Pick<NodeHealth, 'state' | 'sinceMs'>>()
 
@@ -82,23 +82,28 @@ export function createStanding(options: StandingDeps): Standing {
         .map(({ node }) => node),
     slow: (node) => void slowUntilMs.set(node, clock.nowMs() + SLOW_MS),
     failed: (node, error) => {
+      count(errors, node)
       lastErrorCode.set(node, error.code)
       if (error.code === 'node.bad_answer') aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
     },
     alone: (node) => {
       aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
-      disagreements.set(node, (disagreements.get(node) ?? 0) + 1)
+      count(disagreements, node)
     },
     health: () =>
       nodes.map((node) => ({
         node: node.name,
         ...stateSince(node),
         blocksBehind: behind(node),
+        headNumber: tips.tip(node)?.number ?? null,
+        errors: errors.get(node) ?? 0,
         lastErrorCode: lastErrorCode.get(node) ?? null,
         disagreements: disagreements.get(node) ?? 0,
       })),
   }
 }
+
+const count = (counts: Map<Endpoint, number>, node: Endpoint) => counts.set(node, (counts.get(node) ?? 0) + 1)
 
 /** Whether enough nodes are there, and none shows a block above the one that they agree on. */
 function hasQuorum(

@@ -16,6 +16,7 @@ import { watchControl } from './control-watch.ts'
 import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
+import { watchDisk } from './health/disk.ts'
 import { startHealth } from './health/health.ts'
 import { openInFleet } from './in-fleet.ts'
 import { type Watched, watchPolicies } from './policy-watch.ts'
@@ -234,6 +235,7 @@ class ComposedKeeper implements Keeper {
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),
       sweptAtMs: () => this.#sweptAtMs,
+      diskFreeBytes: watchDisk(this.#config.directory),
       cap: this.#config.limits,
     })
     this.#opened.push(ops.close)

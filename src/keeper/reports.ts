@@ -46,7 +46,10 @@ export function createReports(
       .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
       .join(',')
   const isInFleet = fleet !== undefined
-  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet })
+  const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes } }) => ({
+    ...{ role, types: workflowTypes, isShadow: mode === 'shadow' },
+  }))
+  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet, roles })
   const emit = (event: KeeperEvent): void => {
     for (const listener of listeners) listener(event)
   }

@@ -1,56 +1,16 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { NodeHealth, SendOutcome } from '../chain/nodes.ts'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { SendOutcome } from '../chain/nodes.ts'
 import type { CircuitPhase } from '../service/circuit.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { isTerminal, type ShadowVerdict, type WorkflowState } from '../workflow/workflow.ts'
-import type { Control } from './control.ts'
-import { createFleetMetrics, type FleetGauges, type FleetMetrics } from './fleet-metrics.ts'
-
-/** How the feed hears of changes. */
-const FEED_MODES = ['stream', 'polling', 'down'] as const
-type FeedMode = (typeof FEED_MODES)[number]
+import { type CountedRole, createCounters } from './counters.ts'
+import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.ts'
+import { createGauges, type Gauges, setGauges } from './gauges.ts'
 
 /** What is said, and of what came the parts whose sum is what a signer is worth more. */
 const MONEY_PARTS = ['said', 'moved', 'gas', 'positions', 'marked'] as const
 type Money = Readonly<Partial<Record<(typeof MONEY_PARTS)[number], bigint | null | undefined>>>
-
-/** What is so at this moment: read when Prometheus asks, so that an age is never older than the question. */
-export type Gauges = {
-  readonly control: Control
-  readonly feed: { readonly mode: FeedMode; readonly messageAgeMs: number | null }
-  readonly nodes: readonly NodeHealth[]
-  /** How long too few nodes have agreed on a newer block; 0 while enough do. */
-  readonly quorumMissingMs: number
-  readonly sweepAgeMs: number | null
-  /** How far the service says its own state is behind. */
-  readonly serviceLagMs: number | null
-  readonly roles: readonly {
-    readonly role: Role
-    /** Whether every agent of the role works. */
-    readonly up: boolean
-    /** Signers that are SAFE, by the reason's check. */
-    readonly safe: Readonly<Record<string, number>>
-    readonly workflowsLive: number
-    /** Those that wait for a person. */
-    readonly workflowsHeld: number
-    readonly slotsOpen: number
-    /** Age of the oldest nonce that has not landed; 0 when none is open. */
-    readonly slotAgeMs: number
-    readonly decisionAgeMs: number | null
-    readonly nativeBalanceWei: bigint | null
-    readonly marketsArmed: number
-    readonly marketsUnarmed: number
-    /** Part of each rolling budget that is used, 1 being all. */
-    readonly budgets: Readonly<Record<string, number>>
-    /** The same of each of `limits.allowances`, by its place there. */
-    readonly allowances: Readonly<Record<string, number>>
-  }[]
-  /** The same of the cap over all roles; empty where there is none. */
-  readonly capUsed: Readonly<Record<string, number>>
-  /** Of an instance of a fleet. */
-  readonly fleet?: FleetGauges
-}
 
 /** What happened, counted as it happens, and the page that Prometheus reads. No label holds an address or an id. */
 export type Metrics = {
@@ -95,6 +55,8 @@ type KeeperFacts = {
   /** By now: a policy that is tightened is another one. */
   readonly rulesetHash: () => string
   readonly isInFleet: boolean
+  /** Of the configuration, each once: what can happen of them is counted from 0. */
+  readonly roles: readonly CountedRole[]
 }
 
 /** Names that come from code are few; should one ever not be, it must not fill Prometheus. */
@@ -104,8 +66,11 @@ const NAMES_MAX = 200
 export function createMetrics(facts: KeeperFacts): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  // Gauges that are named like counters; those by type beside them say the same.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`)
   const name = createNames()
-  const counters = createCounters(registry)
+  const counters = createCounters(registry, facts.roles)
   const gauges = createGauges(registry)
   const fleet = facts.isInFleet ? createFleetMetrics(registry, name) : null
   return {
@@ -157,140 +122,3 @@ function createNames(): (text: string) => string {
     return text
   }
 }
-
-/** Seconds; from a local call to a workflow that waits for finality. */
-const CALL_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
-const STATE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900]
-
-function createCounters(registry: Registry) {
-  const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
-    new Counter({ name: `rolekeeper_${name}`, help, labelNames, registers: [registry] })
-  const histogram = <L extends string>(name: string, help: string, labelNames: L[], buckets: number[]) =>
-    new Histogram({ name: `rolekeeper_${name}`, help, labelNames, buckets, registers: [registry] })
-  return {
-    states: counter('workflow_states_total', 'States that workflows reached.', ['role', 'type', 'state']),
-    outcomes: counter('workflow_outcomes_total', 'Workflows by how they ended.', ['role', 'type', 'outcome']),
-    refusals: counter('refusals_total', 'What was not done, by the check that stopped it.', [
-      'role',
-      'stage',
-      'check',
-    ]),
-    decisions: counter('decision_subjects_total', 'Subjects decided on.', ['role', 'result']),
-    sends: counter('sends_total', 'Transactions handed to nodes, by answer.', ['outcome']),
-    alone: counter('node_disagreements_total', 'Answers in which a node stood alone.', ['node']),
-    webhooks: counter('webhook_requests_total', 'Requests at the webhook listener, by what became of them.', [
-      'outcome',
-    ]),
-    strikes: counter('strikes_total', 'Steps that failed unexpectedly.', ['role']),
-    shadows: counter('shadow_verdicts_total', 'Workflows in shadow, by what then happened.', [
-      'role',
-      'verdict',
-    ]),
-    alarms: counter('alarms_total', 'Alarms, by code.', ['code']),
-    stateSeconds: histogram(
-      'workflow_state_seconds',
-      'Time from one state to the next.',
-      ['role', 'state'],
-      STATE_BUCKETS,
-    ),
-    decisionSeconds: histogram('decision_seconds', 'Time of one decision.', ['role'], CALL_BUCKETS),
-    kmsSeconds: histogram('kms_call_seconds', 'Calls of the KMS, by outcome.', ['outcome'], CALL_BUCKETS),
-    serviceSeconds: histogram(
-      'service_call_seconds',
-      'Attempts at the service, by outcome.',
-      ['outcome'],
-      CALL_BUCKETS,
-    ),
-  }
-}
-
-function createGauges(registry: Registry) {
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge({ name: `rolekeeper_${name}`, help, labelNames, registers: [registry] })
-  return {
-    info: gauge('info', 'Always 1; the labels say what runs.', [
-      'version',
-      'environment',
-      'config_hash',
-      'ruleset_hash',
-    ]),
-    killed: gauge('killed', '1 while the kill file is there or cannot be read.'),
-    paused: gauge('paused', '1 while the pause file is there.'),
-    feedMode: gauge('feed_mode', '1 for the way the feed hears of changes now.', ['mode']),
-    messageAge: gauge('feed_message_age_seconds', 'Time since the feed last heard anything.'),
-    sweepAge: gauge('sweep_age_seconds', 'Time since the last full sweep.'),
-    serviceLag: gauge('service_lag_seconds', 'How far the service is behind, by its own word.'),
-    circuitOpen: gauge('service_circuit_open', '1 while the service failed in a row and is only probed.'),
-    nodeState: gauge('node_state', '1 for how a reading node stands beside the others now.', [
-      'node',
-      'state',
-    ]),
-    nodeBehind: gauge('node_blocks_behind', 'Blocks that a reading node is behind the agreed head.', [
-      'node',
-    ]),
-    quorumMissing: gauge('quorum_missing_seconds', 'Time for which too few nodes agree on a newer block.'),
-    safe: gauge('signers_safe', 'Signers that are SAFE, by the reason.', ['role', 'check']),
-    up: gauge('role_up', '1 while the role works; 0 while it is down or being opened.', ['role']),
-    live: gauge('workflows_live', 'Workflows that have not ended.', ['role']),
-    held: gauge('workflows_held', 'Workflows that wait for a person.', ['role']),
-    slotsOpen: gauge('slots_open', 'Nonces taken that have not landed.', ['role']),
-    slotAge: gauge('slot_age_seconds', 'Age of the oldest nonce that has not landed.', ['role']),
-    decisionAge: gauge('decision_age_seconds', 'Time since the last decision.', ['role']),
-    balance: gauge('native_balance_ether', 'Native balance of the signer, for gas.', ['role']),
-    money: gauge(
-      'money_dollars',
-      'What a role said of what succeeded since the start, and what came, by part.',
-      ['role', 'part'],
-    ),
-    accountsForked: gauge('accounts_forked', 'Accounts whose last block the chain has left.', ['role']),
-    markets: gauge('markets', 'Markets by whether the units were proven.', ['role', 'armed']),
-    budgets: gauge('budget_used_ratio', 'Part of a rolling budget that is used.', ['role', 'budget']),
-    allowances: gauge(
-      'allowance_used_ratio',
-      'Part of an allowance that is used, by its place in the policy.',
-      ['role', 'allowance'],
-    ),
-    cap: gauge('cap_used_ratio', 'Part of the cap over all roles that is used.', ['budget']),
-  }
-}
-
-function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
-  gauges.killed.set(Number(now.control.killed))
-  gauges.paused.set(Number(now.control.paused))
-  for (const mode of FEED_MODES) gauges.feedMode.set({ mode }, Number(mode === now.feed.mode))
-  gauges.messageAge.set(seconds(now.feed.messageAgeMs))
-  gauges.sweepAge.set(seconds(now.sweepAgeMs))
-  gauges.serviceLag.set(seconds(now.serviceLagMs))
-  gauges.nodeState.reset()
-  for (const { node, state, blocksBehind } of now.nodes) {
-    gauges.nodeState.set({ node, state }, 1)
-    gauges.nodeBehind.set({ node }, blocksBehind ?? Number.NaN)
-  }
-  gauges.quorumMissing.set(now.quorumMissingMs / 1_000)
-  gauges.safe.reset()
-  for (const each of [gauges.budgets, gauges.allowances, gauges.cap]) each.reset()
-  for (const [budget, used] of Object.entries(now.capUsed)) gauges.cap.set({ budget }, used)
-  for (const { role, budgets, allowances, safe, ...figures } of now.roles) {
-    for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
-    gauges.up.set({ role }, Number(figures.up))
-    gauges.live.set({ role }, figures.workflowsLive)
-    gauges.held.set({ role }, figures.workflowsHeld)
-    gauges.slotsOpen.set({ role }, figures.slotsOpen)
-    gauges.slotAge.set({ role }, figures.slotAgeMs / 1_000)
-    gauges.decisionAge.set({ role }, seconds(figures.decisionAgeMs))
-    gauges.markets.set({ role, armed: 'yes' }, figures.marketsArmed)
-    gauges.markets.set({ role, armed: 'no' }, figures.marketsUnarmed)
-    // A gauge is a float: good to watch a balance by, not to reckon with.
-    gauges.balance.set(
-      { role },
-      figures.nativeBalanceWei === null ? Number.NaN : Number(figures.nativeBalanceWei) / 1e18,
-    )
-    for (const [budget, used] of Object.entries(budgets)) gauges.budgets.set({ role, budget }, used)
-    for (const [allowance, used] of Object.entries(allowances)) {
-      gauges.allowances.set({ role, allowance }, used)
-    }
-  }
-}
-
-/** What is not known is NaN, which Prometheus keeps apart from 0. */
-const seconds = (ms: number | null) => (ms === null ? Number.NaN : ms / 1_000)

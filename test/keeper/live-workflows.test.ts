@@ -15,6 +15,7 @@ it('leaves what is quarantined to its own times: a head would wake a step that f
       configHash: '',
       rulesetHash: () => '',
       isInFleet: false,
+      roles: [],
     }),
     ...{ emit: () => {}, alarm: () => {}, role: () => undefined, register: () => {}, onEnded: () => {} },
     wake: (id) => woken.push(id),

@@ -1,19 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createMetrics, type Gauges } from '../../src/ops/metrics.ts'
+import type { Gauges } from '../../src/ops/gauges.ts'
+import { createMetrics } from '../../src/ops/metrics.ts'
+import { askPromtool } from '../support/prometheus.ts'
 
 const facts = {
   ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },
   isInFleet: false,
+  roles: [{ role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false }],
 }
 const gauges: Gauges = {
   control: { killed: false, paused: true, pulled: [] },
-  feed: { mode: 'polling', messageAgeMs: 1_500 },
+  feed: { mode: 'polling', messageAgeMs: 1_500, connections: 2 },
+  diskFreeBytes: 5_000_000_000,
   nodes: [
     {
       ...{ node: 'read-1', state: 'behind', sinceMs: 0, blocksBehind: 3 },
-      ...{ lastErrorCode: null, disagreements: 0 },
+      ...{ lastErrorCode: null, disagreements: 0, errors: 4, headNumber: 12n },
     },
   ],
   quorumMissingMs: 2_500,
@@ -31,6 +35,10 @@ const gauges: Gauges = {
       slotAgeMs: 61_000,
       decisionAgeMs: 250,
       nativeBalanceWei: 1_500_000_000_000_000_000n,
+      gasRunwayWorkflows: 7.5,
+      exposureUsdMicros: 42_000_000n,
+      inventory: { sUSD: 1_000.5 },
+      approvalExpiresMs: 90_000,
       marketsArmed: 1,
       marketsUnarmed: 1,
       budgets: { usd_per_hour: 0.25 },
@@ -39,9 +47,9 @@ const gauges: Gauges = {
   ],
 }
 
-/** The samples of our own metrics, without zero buckets. */
+/** The samples of our own metrics, without buckets and what was not counted yet. */
 const samples = (text: string) =>
-  text.split('\n').filter((line) => line.startsWith('rolekeeper_') && !line.includes('_bucket'))
+  text.split('\n').filter((line) => line.startsWith('rolekeeper_') && !/_bucket|_total\{.*\} 0$/.test(line))
 
 describe('metrics', () => {
   it('count what happened and show what is so', async () => {
@@ -62,6 +70,27 @@ describe('metrics', () => {
     metrics.accounted('liquidator', { said: 5_000_000n })
     metrics.accounted('liquidator', { moved: 4_500_000n, gas: -250_000n, positions: 0n, marked: null })
     expect(samples(await metrics.render(gauges))).toMatchSnapshot()
+  })
+
+  it('counts what is known beforehand from 0, also an alarm of a role with a hyphen, so that a first one is an increase', async () => {
+    const metrics = createMetrics(facts)
+    const alarm = 'rolekeeper_alarms_total{code="nav-reporter.quorum_short"}'
+    const before = await metrics.render(gauges)
+    expect(before).toContain(`${alarm} 0\n`)
+    expect(before).toContain('rolekeeper_sends_total{outcome="rejected"} 0\n')
+    const outcome = '{role="liquidator",type="role.liquidator.liquidate",outcome="quarantined"}'
+    expect(before).toContain(`rolekeeper_workflow_outcomes_total${outcome} 0\n`)
+    metrics.alarmed('nav-reporter.quorum_short')
+    const after = await metrics.render(gauges)
+    expect(after).toContain(`${alarm} 1\n`)
+    expect(after).not.toContain('code="other"')
+  })
+
+  it('has names, units and help that promtool has nothing to say about, those of Node included', async () => {
+    const page = await createMetrics({ ...facts, isInFleet: true }).render(gauges)
+    expect(await askPromtool(['check', 'metrics'], page)).toEqual({ ok: true, said: '' })
+    const bad = await askPromtool(['check', 'metrics'], `${page}# TYPE x_total gauge\nx_total 1\n`)
+    expect(bad).toEqual({ ok: false, said: expect.stringContaining('non-counter metrics') })
   })
 
   it('keeps the number of series bounded, whatever names it is told', async () => {
@@ -89,7 +118,7 @@ describe('metrics', () => {
     const namesOf = (lines: readonly string[]) => new Set(lines.map((line) => line.replace(/[ {].*/, '')))
     const ofFleets = [...namesOf(page)].filter((name) => !namesOf(alone).has(name))
     expect(page.filter((line) => ofFleets.includes(line.replace(/[ {].*/, '')))).toMatchSnapshot()
-    expect(alone.join()).not.toContain('fleet')
+    expect([...namesOf(alone)].join()).not.toContain('fleet')
   })
 
   it('are what the alerts of a fleet ask for', async () => {

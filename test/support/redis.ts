@@ -1,10 +1,10 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
+import { versionOf } from './installed.ts'
 
 /** Settings by their names in redis.conf; several words are several arguments, as in `replicaof: '127.0.0.1 7000'`. */
 export type RedisSettings = Readonly<Record<string, string>>
@@ -29,8 +29,6 @@ export type TestRedis = {
   /** Close the lines of `client`, end it, and remove its directory. */
   readonly stop: () => Promise<void>
 }
-
-const run = promisify(execFile)
 
 /** No snapshots unless a test asks for them; a master does not wait 5 s for more replicas before it copies itself. */
 const SETTINGS: RedisSettings = { bind: '127.0.0.1', save: '', 'repl-diskless-sync-delay': '0' }
@@ -145,31 +143,8 @@ const INSTALL =
 
 /** Find redis-server on the path; on Debian, root installs it first. Throws with one line that says what to install. */
 export async function redisServer(): Promise<string> {
-  const found = (await versionOf('redis-server')) ?? (await installed())
+  const found = await versionOf({ program: 'redis-server', debian: 'redis-server' }, /v=(\d+)\./)
   if (found === null) throw new TypeError(`The tests found no redis-server on the path: ${INSTALL}.`)
   if (found < 7) throw new TypeError(`The redis-server on the path is version ${found}: ${INSTALL}.`)
   return 'redis-server'
-}
-
-async function installed(): Promise<number | null> {
-  if (process.getuid?.() !== 0) return null
-  try {
-    await run('apt-get', ['update'])
-    await run('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server'], {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    })
-  } catch {
-    return null
-  }
-  return versionOf('redis-server')
-}
-
-/** The major version, or null where there is none. */
-async function versionOf(binary: string): Promise<number | null> {
-  try {
-    const { stdout } = await run(binary, ['--version'])
-    return Number(/v=(\d+)\./.exec(stdout)?.[1] ?? 0)
-  } catch {
-    return null
-  }
 }

@@ -1,6 +1,7 @@
-import type { Gauges } from '../../ops/metrics.ts'
+import type { Gauges } from '../../ops/gauges.ts'
 import type { Role } from '../../service/contract/roles.ts'
-import { isHeld } from '../../workflow/workflow.ts'
+import { isHeld, type Workflow } from '../../workflow/workflow.ts'
+import type { RoleAtWork } from '../role.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
 import { readUsed, type Used } from './used.ts'
 
@@ -21,7 +22,12 @@ export async function readGauges(deps: HealthDeps): Promise<Gauges> {
   const used = await readUsed(records?.journal, deps.cap, nowMs)
   return {
     control: deps.control(),
-    feed: { mode: feed?.mode ?? 'down', messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs) },
+    feed: {
+      mode: feed?.mode ?? 'down',
+      messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs),
+      connections: feed?.connections ?? 0,
+    },
+    diskFreeBytes: deps.diskFreeBytes(),
     nodes: deps.nodes()?.health() ?? [],
     quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
@@ -52,10 +58,49 @@ function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][num
     decisionAgeMs: decisionAges.length === 0 ? null : Math.max(...decisionAges),
     // Of several keys, the poorest.
     nativeBalanceWei: balancesWei.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null,
+    gasRunwayWorkflows: runwayOf(keys),
+    exposureUsdMicros: exposureOf(mine),
+    inventory: inventoryOf(keys),
+    approvalExpiresMs: expiresMs(mine, nowMs),
     marketsArmed: arming?.armed ?? 0,
     marketsUnarmed: arming?.unarmed ?? 0,
     ...used.ofRole(name, keys),
   }
+}
+
+/** How many workflows at the policy's most the poorest of several keys pays for; null where none was looked at. Pure. */
+function runwayOf(keys: readonly Pick<RoleAtWork, 'duty' | 'vitals'>[]): number | null {
+  const runways = keys.flatMap(({ duty, vitals }) => {
+    const balanceWei = duty.lastSeen()?.nativeBalanceWei
+    const { gasWeiMax } = vitals.limits.perWorkflow
+    return balanceWei === undefined || gasWeiMax === 0n ? [] : [Number(balanceWei) / Number(gasWeiMax)]
+  })
+  return runways.length === 0 ? null : Math.min(...runways)
+}
+
+/** What of a role's workflows is under way; what is held or in shadow moves nothing. Pure. */
+const exposureOf = (mine: readonly Workflow[]): bigint =>
+  mine
+    .filter((workflow) => workflow.shadow !== true && !isHeld(workflow))
+    .reduce((total, { proposal }) => total + proposal.exposure.usdMicros, 0n)
+
+/** What the signers of a role hold of the deployment's tokens, whole ones by symbol. Pure. */
+function inventoryOf(keys: readonly Pick<RoleAtWork, 'duty'>[]): Readonly<Record<string, number>> {
+  const held: Record<string, number> = {}
+  for (const { duty } of keys) {
+    const seen = duty.lastSeen()
+    for (const { address, symbol, decimals } of seen?.deployment.assets ?? []) {
+      const assets = seen?.balances[address]
+      if (assets !== undefined) held[symbol] = (held[symbol] ?? 0) + Number(assets) / 10 ** decimals
+    }
+  }
+  return held
+}
+
+/** Time until the first workflow that waits for a person expires; null where none waits. Pure. */
+function expiresMs(mine: readonly Workflow[], nowMs: number): number | null {
+  const untilMs = mine.filter(isHeld).flatMap(({ hold }) => hold?.untilMs ?? [])
+  return untilMs.length === 0 ? null : Math.max(0, Math.min(...untilMs) - nowMs)
 }
 
 /** How many signers of a role are SAFE, by reason: also one whose agent is gone and whose workflows are not. */

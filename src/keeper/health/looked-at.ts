@@ -28,6 +28,8 @@ export type HealthDeps = {
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: () => RolekeeperError | null
   readonly sweptAtMs: () => number | null
+  /** What is left on the disk of the state directory; null where that is not known. */
+  readonly diskFreeBytes: () => number | null
   /** What all roles together may move; absent: each has its own limits alone. */
   readonly cap: Cap | undefined
 }

@@ -281,15 +281,19 @@ describe('what stops a report', () => {
 
   test('sources first read after the time of a first report: an alarm only where there was one before', () => {
     const unheard = readings(GROSS).map((one) => ({ ...one, known: [{ value: GROSS, asOfS: NOW_S + 3 }] }))
-    const last = (scheduled: ReturnType<typeof typeSeen>, told = unheard) =>
+    const last = (scheduled: ReturnType<typeof typeSeen>, told: ReturnType<typeof readings> = unheard) =>
       decided({ readings: told, scheduled }, later(5)).passedOver.at(-1)
-    const none = typeSeen(accepted({ submittedAtS: 0, valuationTimeS: 0 }))
-    expect(last(none)).toMatchObject({ subject: 'recoveryFund', check: 'sources_begin_after' })
-    expect(last(none)?.alarm).toBeUndefined()
+    const none = typeSeen(NONE)
+    const silent = { ok: false as const, check: 'source_timeout', message: 'no', known: [] }
+    const begun = unheard.map((one, index) => (index === 0 ? { source: one.source, ...silent } : one))
+    for (const told of [unheard, begun]) {
+      expect(last(none, told)).toMatchObject({ subject: 'recoveryFund', check: 'sources_begin_after' })
+      expect(last(none, told)?.alarm).toBeUndefined()
+    }
     const before = typeSeen(accepted({ valuationTimeS: NOW_S - 60 }))
     expect(last(before)).toMatchObject({ check: 'quorum_short', alarm: {} })
-    const silent = { ...unheard[0], ok: false, check: 'source_timeout', message: 'no', known: [] } as never
-    expect(last(none, [silent, ...unheard.slice(1)])).toMatchObject({ check: 'quorum_short', alarm: {} })
+    const dead = unheard.map(({ source }) => ({ source, ...silent }))
+    expect(last(none, dead)).toMatchObject({ check: 'quorum_short', alarm: {} })
   })
 
   test('a source that signs with another key, which a person hears of though there is a quorum', () => {

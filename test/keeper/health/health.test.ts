@@ -25,6 +25,7 @@ const FACTS = {
   configHash: '0x',
   rulesetHash: () => '0x',
   isInFleet: false,
+  roles: [],
 }
 
 it('claims nothing of service, keys, signers and decisions while nodes hang at a start', async () => {
@@ -40,6 +41,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     control: () => ({ killed: false, paused: false, pulled: [] }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,
+    diskFreeBytes: () => null,
     cap: undefined,
   })
   try {
@@ -70,6 +72,7 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
     standing: () => ({ ok: true, message: '1 of 1 held', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
+    diskFreeBytes: () => null,
     cap: undefined,
     control: () => ({ killed: false, paused: false, pulled: [] }),
   })

@@ -85,13 +85,15 @@ async function alarmsPast30S(
   return alarms
 }
 
+const fresh = { disagreements: 0, errors: 0, headNumber: null }
+
 it('says of a node that stands still that it is left out, one millisecond past 30 s', async () => {
   const still = { node: 'read-2', state: 'behind', sinceMs: NOW, blocksBehind: 7 } as const
   const alarms = await alarmsPast30S({
     quorumMissingSinceMs: () => null,
     health: () => [
-      { ...still, lastErrorCode: null, disagreements: 0 },
-      { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, disagreements: 0 },
+      { ...still, lastErrorCode: null, ...fresh },
+      { ...still, node: 'read-1', state: 'ok', lastErrorCode: null, ...fresh },
     ],
   })
   expect(alarms).toMatchObject([{ code: 'node.left_out', facts: { node: 'read-2', blocksBehind: 7 } }])
@@ -101,7 +103,7 @@ it('says that too few nodes agree, with how each stands, one millisecond past 30
   const down = { node: 'read-2', state: 'down', sinceMs: NOW + 30_000, blocksBehind: 1 } as const
   const alarms = await alarmsPast30S({
     quorumMissingSinceMs: () => NOW,
-    health: () => [{ ...down, lastErrorCode: 'node.timeout', disagreements: 0 }],
+    health: () => [{ ...down, lastErrorCode: 'node.timeout', ...fresh }],
   })
   expect(alarms).toMatchObject([{ code: 'node.no_quorum', facts: { agree: 2 } }])
   expect(alarms[0]?.message).toContain('read-2 is down, its last error node.timeout.')
