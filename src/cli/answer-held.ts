@@ -2,8 +2,9 @@ import { printable } from '../errors.ts'
 import { approvalHash } from '../guard/approval.ts'
 import { answerText, type Identity } from '../guard/person.ts'
 import type { JournalReads } from '../journal/journal.ts'
-import { type Hold, isHeld, type Workflow } from '../workflow/workflow.ts'
+import { type Hold, isHeld, REJECTED, type Workflow } from '../workflow/workflow.ts'
 import { type Io, usageError } from './command.ts'
+import { EXIT } from './exit-codes.ts'
 import { findWorkflow } from './find-workflow.ts'
 import { order } from './outgoing.ts'
 import { identify, readPersonKey } from './person-key.ts'
@@ -50,6 +51,35 @@ export async function answerHeld(
     const done = verdict === 'approve' ? 'Approved' : 'Rejected'
     io.out(`${done}: ${workflow.id}, ${printable(workflow.proposal.summary)}\n  hash ${hash}\n`)
     return 0
+  })
+}
+
+/**
+ * Take back the no to a workflow: what is like it is asked about again. Whoever may answer about it may.
+ * @returns the exit code.
+ * @throws RolekeeperError `usage` for a workflow that nobody rejected.
+ */
+export async function takeBack(
+  given: GivenPlace,
+  { id, keyFile }: Pick<Answered, 'id' | 'keyFile'>,
+  io: Io,
+): Promise<number> {
+  return order(await placeOf(given, io), async ({ mail, journal }) => {
+    const workflow = await findWorkflow(journal, id)
+    const { hold, note } = workflow
+    if (hold === undefined || note?.check !== REJECTED) {
+      throw usageError(
+        `Nobody rejected workflow ${workflow.id}; it is ${workflow.state}.`,
+        `see: rolekeeper workflows list${placeText(given)}`,
+      )
+    }
+    const key = keyFile === undefined ? null : readPersonKey(keyFile)
+    const by = identify(answerText('take_back', workflow.id, hold.hash), key)
+    checkPerson('reject', by, { ...workflow, hold })
+    await mail.answer(workflow, { verdict: 'take_back', hash: hold.hash, by })
+    io.out(`Taken back: the no to ${workflow.id}, ${printable(workflow.proposal.summary)}\n`)
+    io.out('It is asked about again when it is proposed again.\n')
+    return EXIT.done
   })
 }
 

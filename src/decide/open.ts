@@ -19,6 +19,8 @@ type OpenDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'open' | 'byOpportunity'>
   readonly alarm: (error: RolekeeperError) => void
+  /** Whether a person took back the rejection of a workflow; absent where nobody can. */
+  readonly isTakenBack?: (workflowId: string) => Promise<boolean>
 }
 
 /** Who asks. */
@@ -54,18 +56,18 @@ export const isReopened = (state: WorkflowState): boolean => isTerminal(state) &
 /** Milliseconds after the end of a round before the next may begin. Pure. */
 const backOffMs = (round: number) => Math.min(BACK_OFF_MS * 2 ** round, BACK_OFF_MS_MAX)
 
+/** Say that a rejection stands, and what ends it. Pure. */
+export const rejectedText = (id: string) =>
+  `A person rejected it as workflow ${id}; it is asked about again once it differs by a tenth. Fix: to be asked now, rolekeeper reject ${id.slice(0, 8)} --take-back.`
+
 /** A round, and what of the rounds before it counts. */
 type Round = Pick<Workflow, 'round' | 'claimedRounds' | 'refusedSinceMs'>
 
 /** The round that an opportunity would begin now, or why it begins none. Pure. */
-function nextRound(last: LastRound | null, nowMs: number): Checked<{ next: Round }> {
+function nextRound(last: LastRound | null, isTakenBack: boolean, nowMs: number): Checked<{ next: Round }> {
   if (last === null) return { ok: true, next: { round: 0 } }
   if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
-  if (last.check === REJECTED)
-    return refuse(
-      REJECTED,
-      `A person rejected it as workflow ${last.id}; it comes back when its state changes.`,
-    )
+  if (last.check === REJECTED && !isTakenBack) return refuse(REJECTED, rejectedText(last.id))
   if (last.state === 'partial')
     return refuse(
       'partially_done',
@@ -132,7 +134,8 @@ export async function openProposal(
   const opportunity = opportunityOf(proposal, opener)
   const nowMs = deps.nowMs()
   const last = await deps.journal.byOpportunity(opportunity)
-  const allowed = nextRound(last, nowMs)
+  const isTakenBack = last?.check === REJECTED && (await deps.isTakenBack?.(last.id)) === true
+  const allowed = nextRound(last, isTakenBack, nowMs)
   if (!allowed.ok) return allowed
   const { next } = allowed
   const overdueMs = nowMs - (next.refusedSinceMs ?? nowMs)

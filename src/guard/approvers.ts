@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { type Checked, refuse } from '../errors.ts'
 import { count } from '../service/contract/yaml-scalars.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { answerText, type Identity, isPublicKey, isSigned, looseningText, submissionText } from './person.ts'
+import {
+  answerText,
+  type Identity,
+  isPublicKey,
+  isSigned,
+  looseningText,
+  submissionText,
+  type Verdict,
+} from './person.ts'
 
 const key = z.string().refine(isPublicKey, {
   error: 'expected ed25519: and 32 bytes as base64, as `rolekeeper approver new` prints it',
@@ -66,7 +74,7 @@ export function askerOf(
 }
 
 /** An answer as it was given. */
-type Answer = { readonly verdict: 'approve' | 'reject'; readonly hash: string; readonly by: Identity }
+type Answer = { readonly verdict: Verdict; readonly hash: string; readonly by: Identity }
 
 /** Who may approve a workflow: every approver but who submitted it. Pure. */
 export const mayApprove = (asker: string | undefined, { approvers }: Approvers): readonly string[] =>
@@ -100,6 +108,21 @@ export function countAnswers(
     approved: [...names].map(([by, identity]) => ({ by, identity })),
     rejected: said.find(({ verdict }) => verdict === 'reject')?.name ?? null,
   }
+}
+
+/** Find who took back the rejection of a workflow: of those who may answer about it. Null where nobody did. Pure. */
+export function takenBackBy(
+  { id, hold }: Pick<Workflow, 'id' | 'hold'>,
+  answers: readonly Answer[],
+  known: Approvers,
+): string | null {
+  const isAnybody = Object.keys(known.approvers).length === 0
+  const names = answers
+    .filter(({ verdict, hash }) => verdict === 'take_back' && hash === hold?.hash)
+    .flatMap(({ verdict, hash, by }) =>
+      isAnybody ? by.user : (whoSaid(answerText(verdict, id, hash), by, known) ?? []),
+    )
+  return names[0] ?? null
 }
 
 /**

@@ -53,8 +53,11 @@ export function isSigned(text: string, signature: string, publicKey: string): bo
   return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
 }
 
+/** What a person may say of a workflow that waits, and afterwards of their no. */
+export type Verdict = 'approve' | 'reject' | 'take_back'
+
 /** The text that an approver signs: for one workflow, one verdict, and exactly what a hash names. Pure. */
-export const answerText = (verdict: 'approve' | 'reject', workflowId: string, hash: string): string =>
+export const answerText = (verdict: Verdict, workflowId: string, hash: string): string =>
   ['rolekeeper answer', verdict, workflowId, hash].join('\n')
 
 /** The text that who submits signs: one order, once, by the hash of its content. Pure. */

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { AgentConfig } from '../config/config.ts'
+import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { openProposal, opportunityOf } from '../decide/open.ts'
 import { type Checked, type Refusal, type RolekeeperError, refuse } from '../errors.ts'
 import { askerOf } from '../guard/approvers.ts'
@@ -10,6 +10,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import type { Rejections } from './rejections.ts'
 import type { RolePolicy } from './role-policy.ts'
 
 /** What opening takes. */
@@ -23,7 +24,14 @@ type OpenerDeps = {
   /** The live keys of the role, with how many nonces each may have in flight. */
   readonly keys: readonly Key[]
   readonly signers: Pick<Signers, 'reasonsOf'>
+  readonly rejections: Pick<Rejections, 'against' | 'isTakenBack'>
 }
+
+/** The live keys of an agent's role that work by the same policy, its own among them. Pure. */
+export const keysLike = ({ role, policy }: AgentConfig, { agents }: Pick<RunConfig, 'agents'>) =>
+  agents
+    .filter((each) => each.role === role && each.mode === 'live' && each.policy === policy)
+    .map(({ signer }) => signer)
 
 type Key = { readonly address: Address; readonly window: number }
 
@@ -36,7 +44,7 @@ type Opener = {
 /** Create the opener of a role's proposals. */
 export function createOpener(
   who: { readonly role: Role; readonly signer: Address },
-  { clock, nodes, journal, alarm, alone, keys, signers }: OpenerDeps,
+  { clock, nodes, journal, alarm, alone, keys, signers, rejections }: OpenerDeps,
 ): Opener {
   const openerOf = (shadow: boolean) => ({ ...who, chainId: nodes.chainId, shadow })
   return {
@@ -47,7 +55,11 @@ export function createOpener(
         const isHere = shadow || proposal.urgent === true
         const left =
           isHere || able.length < 2 ? null : leftToAnother(who.signer, able, await journal.ofRole(who.role))
-        return left ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm })
+        const no = left ?? (shadow ? null : await rejections.against(proposal))
+        const { isTakenBack } = rejections
+        return (
+          no ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm, isTakenBack })
+        )
       }),
     opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
   }

@@ -34,8 +34,9 @@ import type { DeploymentProof } from './deployment-proof.ts'
 import { openKept, PACKS_MAX } from './evidence.ts'
 import type { DutyState } from './health/duty.ts'
 import { proveViews } from './prove-views.ts'
+import { createRejections } from './rejections.ts'
 import { createRoleDuty, type RoleDuty } from './role-duty.ts'
-import { createOpener, createRoleOrders, type RoleOrders } from './role-orders.ts'
+import { createOpener, createRoleOrders, keysLike, type RoleOrders } from './role-orders.ts'
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
 import { createShadowScores, type ShadowScores } from './shadow-scores.ts'
@@ -152,10 +153,9 @@ export async function openRole(
   // The last that is waited for: what ends after this is heard of.
   const newest = (await journal.newestOf(role, JOURNAL_ROWS)).filter(counts)
   const recent = createRecent(newest, deps.clock.nowMs)
-  const keys = config.agents
-    .filter((each) => each.role === role && each.mode === 'live' && each.policy === agent.policy)
-    .map((each) => each.signer)
-  const opener = createOpener({ role, signer }, { ...deps, keys })
+  const keys = keysLike(agent, config)
+  const rejections = createRejections(newest, { ...deps, approval: rolePolicy.approval })
+  const opener = createOpener({ role, signer }, { ...deps, keys, rejections })
   const ownDeps = { ...deps, gate: gateToOpen(signing, deps) }
   const duty: RoleDuty = createRoleDuty(rolePolicy, ownDeps, {
     ...{ newest, observer: lookingBeside(observer, signing, deps) },
@@ -188,6 +188,7 @@ export async function openRole(
       onMoved: (before, after) => counts(after) && duty.book.moved(before, after),
       onEnded: (workflow) => {
         shadowScores.add(workflow)
+        rejections.ended(workflow)
         if (counts(workflow)) recent.add(workflow)
       },
     }),

@@ -25,9 +25,9 @@ const by = z.strictObject({
   signature: z.base64().max(100).optional(),
 })
 
-/** A person's answer about a held workflow, and the hash of what was approved or rejected. */
+/** A person's answer about a held workflow, and the hash of what was approved or rejected; `take_back` of a no. */
 const answer = z.strictObject({
-  verdict: z.enum(['approve', 'reject']),
+  verdict: z.enum(['approve', 'reject', 'take_back']),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   by,
 })

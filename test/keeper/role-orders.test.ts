@@ -20,6 +20,7 @@ it('a key whose window is full leaves to another key of its role neither what is
       ...{ clock: { nowMs: () => 1_000 }, nodes: { chainId: 31_337 }, journal, alarm: () => {} },
       alone: (work) => work(),
       keys: [SIGNER, OTHER].map((address) => ({ address, window: 1 })),
+      rejections: { against: async () => null, isTakenBack: async () => false },
       signers: { reasonsOf: (signer) => (signer === OTHER ? safe : []) },
     },
   )

@@ -1,4 +1,4 @@
-import { answerHeld } from '../answer-held.ts'
+import { answerHeld, takeBack } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { KEY } from '../person-key.ts'
 import { PLACE } from '../place.ts'
@@ -6,15 +6,24 @@ import { PLACE } from '../place.ts'
 /** `rolekeeper reject`: the answer no. */
 export const reject = command({
   name: 'reject',
-  usage: 'ID [--key FILE] [--config FILE | --directory DIR]',
-  help: `Cancel what waits for a person. It is not proposed again until its state changes. ID may be shortened.
+  usage: 'ID [--take-back] [--key FILE] [--config FILE | --directory DIR]',
+  help: `Cancel what waits for a person. The same is not asked about again until its amounts differ by a tenth, or it is about
+something else; --take-back takes the no back. ID may be shortened.
 
-  rolekeeper reject 3f2a`,
-  options: { ...PLACE, ...KEY },
+  rolekeeper reject 3f2a
+  rolekeeper reject 3f2a --take-back`,
+  options: {
+    ...PLACE,
+    ...KEY,
+    'take-back': {
+      help: 'take back the no to a workflow that was rejected, so that the same is asked again',
+    },
+  },
   argumentsMax: 1,
-  run: async ({ key, ...given }, [id], io) => {
+  run: async ({ key, 'take-back': isTakenBack, ...given }, [id], io) => {
     if (id === undefined)
       throw usageError('Say what to reject.', 'write `reject ID`; `approve` lists what waits')
+    if (isTakenBack === true) return takeBack(given, { id, keyFile: key }, io)
     return answerHeld('reject', given, { id, keyFile: key }, io)
   },
 })
