@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import { createJsonRpc, type RpcAnswer, type Unanswered } from './json-rpc.ts'
+import { createJsonRpc, type NodeAddress, type RpcAnswer, type Unanswered } from './json-rpc.ts'
 
 /** One node, by a name that is safe to log. */
 export type Endpoint = {
@@ -75,9 +75,11 @@ const wrongChain = (name: string, chainId: number, said: number) =>
 /** Create the client of one node. Nothing is asked yet; its first request proves the chain. */
 export function createEndpoint(options: {
   readonly name: string
-  readonly url: string
+  readonly url: NodeAddress
   readonly chainId: number
   readonly timeoutMs: number
+  /** Called when it refuses who asks: a key in its address may have been replaced. */
+  readonly onDenied?: (() => void) | undefined
 }): Endpoint {
   const { name, chainId, timeoutMs } = options
   const rpc = createJsonRpc(options.url, timeoutMs)
@@ -90,6 +92,7 @@ export function createEndpoint(options: {
     if ('ok' in answer) return answer
     // The next answer at this address may be another node's.
     proven = false
+    if (answer.kind === 'status' && (answer.status === 401 || answer.status === 403)) options.onDenied?.()
     throw unanswered(name, timeoutMs, answer)
   }
 

@@ -1,15 +1,18 @@
 import { RolekeeperError } from '../errors.ts'
 import { createEndpoint, type Endpoint } from './endpoint.ts'
 import { type JoinOptions, joinNodes } from './join-nodes.ts'
+import type { NodeAddress } from './json-rpc.ts'
 import type { Nodes } from './nodes.ts'
 
 /** How to reach one chain. Addresses of nodes are secrets: they may hold a key. */
 export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
   /** At least `agree`. The first is preferred among equals. */
-  readonly read: readonly string[]
+  readonly read: readonly NodeAddress[]
   /** At least one; a public node or a private endpoint. */
-  readonly send: readonly string[]
+  readonly send: readonly NodeAddress[]
   readonly timeoutMs: number
+  /** Called when a node refuses who asks. */
+  readonly onDenied?: (() => void) | undefined
   /** Leave a node on another chain out and say so, where enough others are not; without it such a node stops the start. */
   readonly onWrongChain?: ((error: RolekeeperError) => void) | undefined
 }
@@ -20,10 +23,12 @@ export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
  * Throws RolekeeperError `node.wrong_chain`, or what the first node failed with.
  */
 export async function createNodes(given: NodesOptions): Promise<Nodes> {
-  const { read, send, timeoutMs, onWrongChain, ...options } = given
+  const { read, send, timeoutMs, onWrongChain, onDenied, ...options } = given
   const { chainId, agree } = options
-  const connect = (kind: string, urls: readonly string[]) =>
-    urls.map((url, index) => createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs }))
+  const connect = (kind: string, urls: readonly NodeAddress[]) =>
+    urls.map((url, index) =>
+      createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, onDenied }),
+    )
   const readers = connect('read', read)
   const senders = connect('send', send)
   await Promise.all([proveChain(readers, agree, onWrongChain), proveChain(senders, 1, onWrongChain)])

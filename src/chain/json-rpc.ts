@@ -35,15 +35,25 @@ type Waiting = {
   readonly answer: (answer: RpcAnswer | Unanswered) => void
 }
 
-/** Speak to one address. Calls of one event-loop turn are one request; it has one deadline, from start to the body's end. */
-export function createJsonRpc(address: string, timeoutMs: number): JsonRpc {
+/** The address of a node, or what says it now: the key in it may be replaced, the origin may not. */
+export type NodeAddress = string | (() => string)
+
+/** Take an address apart into what a request is made of. Pure. */
+function requestTo(address: string) {
   const { origin, pathname, search, username, password } = new URL(address)
   const userinfo = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`)
   const headers = {
     'content-type': 'application/json',
     ...(userinfo.length > 1 ? { authorization: `Basic ${userinfo.toString('base64')}` } : {}),
   }
-  const pool = new Pool(origin, {
+  return { address, origin, path: pathname + search, headers }
+}
+
+/** Speak to one address. Calls of one event-loop turn are one request; it has one deadline, from start to the body's end. */
+export function createJsonRpc(given: NodeAddress, timeoutMs: number): JsonRpc {
+  const addressNow = typeof given === 'string' ? () => given : given
+  let to = requestTo(addressNow())
+  const pool = new Pool(to.origin, {
     connections: CONNECTIONS_MAX,
     pipelining: 1,
     connect: { timeout: timeoutMs },
@@ -56,10 +66,13 @@ export function createJsonRpc(address: string, timeoutMs: number): JsonRpc {
     const deadline = AbortSignal.timeout(timeoutMs)
     const calls = batch.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
     let reply: Reply | Unanswered
+    const address = addressNow()
+    if (address !== to.address) to = requestTo(address)
+    const { path, headers } = to
     try {
       const { statusCode, body } = await pool.request({
         method: 'POST',
-        path: pathname + search,
+        path,
         headers,
         body: JSON.stringify(calls.length === 1 ? calls[0] : calls),
         signal: deadline,

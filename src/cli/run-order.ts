@@ -72,9 +72,9 @@ export const configAt = ({ config, directory }: GivenPlace, io: Io): Promise<Run
   config === undefined ? sandboxOf(directory ?? DEFAULT_DIRECTORY) : loadConfig(config, io)
 
 async function loadConfig(file: string, { env }: Io): Promise<RunConfig> {
-  const { loadRunConfig } = await import('../config/config.ts')
+  const { openRunConfig } = await import('../config/config.ts')
   const { isWellKnown } = await import('../sign/well-known.ts')
-  return loadRunConfig(file, { env, isWellKnown })
+  return openRunConfig(file, { env, isWellKnown })
 }
 
 async function sandboxOf(directory: string): Promise<RunConfig> {
@@ -105,7 +105,7 @@ async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
   const { createLog } = await import('../ops/log.ts')
   const { createKeeper } = await import('../keeper/keeper.ts')
   const { version } = await import('./version.ts')
-  const log = createLog({ level: 'warn', secrets: secretsOf(config), write: io.err })
+  const log = createLog({ level: 'warn', secrets: () => secretsOf(config), write: io.err })
   return createKeeper(config, { log, version, duty: 'orders' })
 }
 

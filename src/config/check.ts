@@ -57,7 +57,7 @@ function shown(path: Path, value: unknown): string {
   if (value !== null && typeof value === 'object')
     return Array.isArray(value) ? (value.length === 0 ? 'empty' : 'a list') : 'a mapping'
   const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))
-  if (secret && !/^env:\w*$/.test(String(value))) return '(not shown)'
+  if (secret && !/^(env|file|aws|vault):[\w./#-]*$/.test(String(value))) return '(not shown)'
   const text = /:\/\/|@/.test(String(value)) ? origin(String(value)) : String(value)
   return JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
 }

@@ -10,7 +10,19 @@ import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
 import { FLEET_NAME, fleet, journal } from './fleet.ts'
 import { limits } from './limits.ts'
-import { directory, type Environment, inside, reference, secret, secretUrl, url } from './scalars.ts'
+import { managers, openSecretsOf } from './managers.ts'
+import {
+  besideSecret,
+  directory,
+  inside,
+  type Origins,
+  reference,
+  secret,
+  secretUrl,
+  url,
+} from './scalars.ts'
+import type { Secret } from './secrets/secret.ts'
+import type { SecretStore } from './secrets/store.ts'
 import { secretsOfSource, sources } from './sources.ts'
 import { loadYaml, type YamlFile } from './yaml.ts'
 
@@ -18,20 +30,37 @@ import { loadYaml, type YamlFile } from './yaml.ts'
 export type RunConfig = z.output<ReturnType<typeof runConfigSchema>> & {
   /** sha256 of the file's content before references are resolved, so that it says nothing of a secret. */
   readonly hash: string
+  /** What its secrets are read anew from; absent where all of them are in the environment. */
+  readonly store?: SecretStore
 }
 
 /** One agent of a run configuration. */
 export type AgentConfig = RunConfig['agents'][number]
 
 /** What {@link checkRunConfig} needs from outside. */
-export type ConfigDeps = {
-  readonly env: Environment
+export type ConfigDeps = Origins & {
   /** Whether an address belongs to a published development key. */
   readonly isWellKnown: (address: `0x${string}`) => boolean
 }
 
 /**
- * Load a run configuration.
+ * Load a run configuration with what it has in files and in managers of secrets.
+ * @throws RolekeeperError what {@link loadRunConfig} throws, and `secrets.*` for a secret that cannot be read.
+ */
+export async function openRunConfig(file: string, deps: ConfigDeps): Promise<RunConfig> {
+  const yaml = loadYaml(file)
+  const store = await openSecretsOf(yaml, deps.env)
+  if (store === null) return checkRunConfig(yaml, dirname(resolve(file)), deps)
+  try {
+    return { ...checkRunConfig(yaml, dirname(resolve(file)), { ...deps, secrets: store }), store }
+  } catch (error) {
+    store.close()
+    throw error
+  }
+}
+
+/**
+ * Load a run configuration whose secrets are all in the environment.
  * @throws RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`, one line with position and fix.
  */
 export const loadRunConfig = (file: string, deps: ConfigDeps): RunConfig =>
@@ -48,7 +77,7 @@ export function checkRunConfig(yaml: YamlFile, folder: string, deps: ConfigDeps)
 }
 
 /** Where the service's webhook deliveries are taken, besides stream and polling; TLS ends in front of it. */
-const webhook = (env: Environment) =>
+const webhook = (from: Origins) =>
   z.strictObject({
     host: z.string().min(1).max(255),
     port: whole(0, 65_535),
@@ -56,13 +85,13 @@ const webhook = (env: Environment) =>
     /** The name that the service calls, where a proxy passes it on. */
     publicHost: z.string().min(1).max(255).optional(),
     /** More than one while a secret is being replaced. */
-    secrets: z.array(secret(env)).min(1, 'expected at least one secret').max(4),
+    secrets: z.array(secret(from)).min(1, 'expected at least one secret').max(4),
   })
 
 /** Nonces that a signer may have in flight; nodes keep 64 of one sender at most. */
 const WINDOW_MAX = 64
 
-const signer = (folder: string, env: Environment) =>
+const signer = (folder: string, from: Origins) =>
   z
     .strictObject({
       /** So many nonces may be in flight at once; what is urgent may go on to 64. */
@@ -78,7 +107,7 @@ const signer = (folder: string, env: Environment) =>
       keystore: z
         .strictObject({
           path: z.string().min(1).transform(inside(folder)),
-          password: secret(env),
+          password: secret(from),
           address: addr,
         })
         .optional(),
@@ -91,7 +120,7 @@ const signer = (folder: string, env: Environment) =>
       return z.NEVER
     })
 
-const agents = (folder: string, env: Environment) =>
+const agents = (folder: string, from: Origins) =>
   z
     .array(
       z.strictObject({
@@ -102,10 +131,10 @@ const agents = (folder: string, env: Environment) =>
         /** Another policy, which answers are judged by as well: it only reports what it would have done. */
         monitor: z.string().min(1).transform(inside(folder)).optional(),
         /** A key of the agent's own, with no more scopes than its operations need. */
-        secretKey: secret(env).optional(),
+        secretKey: secret(from).optional(),
         /** In a fleet: the zone whose instances should hold this agent's signer. */
         zone: z.string().regex(FLEET_NAME, 'expected the name of a zone').optional(),
-        signer: signer(folder, env),
+        signer: signer(folder, from),
       }),
     )
     .min(1, 'expected at least one agent')
@@ -121,19 +150,19 @@ const agents = (folder: string, env: Environment) =>
     })
 
 /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
-export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps) =>
+export const runConfigSchema = (folder: string, { isWellKnown, ...from }: ConfigDeps) =>
   z
     .strictObject({
       environment: z.enum(['sandbox', 'production']),
       /** Holds the journal and the kill and pause files. */
-      directory: directory(folder, env),
+      directory: directory(folder, from),
       /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
       watermark: z.string().min(1).transform(inside(folder)).optional(),
       /** Absent, it is SQLite in the directory. */
-      journal: journal(folder, env),
+      journal: journal(folder, from),
       /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */
       queue: z.enum(['timers', 'bullmq']).default('timers'),
-      fleet: fleet(env).optional(),
+      fleet: fleet(from).optional(),
       chain: z.strictObject({
         id: whole(1, Number.MAX_SAFE_INTEGER),
         finality: z.union([
@@ -142,20 +171,20 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
         ]),
         nodes: z
           .strictObject({
-            read: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
-            send: z.array(secretUrl(env)).min(1, 'expected at least one node').max(10),
+            read: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
+            send: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
             /** How many reading nodes must say the same; two of them where there are two or more. */
             agree: whole(1, 10).optional(),
           })
           .transform((nodes) => ({ ...nodes, agree: nodes.agree ?? Math.min(2, nodes.read.length) })),
       }),
       service: z.strictObject({
-        url: url(env, ['http', 'https']),
+        url: url(from, ['http', 'https']),
         /** Where the stream must be; absent, it is the service's own host. */
-        streamUrl: url(env, ['ws', 'wss']).optional(),
+        streamUrl: url(from, ['ws', 'wss']).optional(),
         /** The keeper's own key, for its events, and that of every agent without one. */
-        secretKey: secret(env).optional(),
-        webhook: webhook(env).optional(),
+        secretKey: secret(from).optional(),
+        webhook: webhook(from).optional(),
         /** What this deployment does otherwise than the defaults, where its document says nothing. */
         assumptions,
       }),
@@ -163,24 +192,26 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
       kms: z
         .strictObject({
           region: z.string().regex(/^[a-z0-9-]{2,32}$/, 'expected an AWS region, for example us-east-1'),
-          endpoint: url(env, ['http', 'https']).optional(),
-          accessKeyId: reference(env).optional(),
-          secretAccessKey: secret(env).optional(),
+          endpoint: url(from, ['http', 'https']).optional(),
+          accessKeyId: besideSecret(from).optional(),
+          secretAccessKey: secret(from).optional(),
         })
         .refine((kms) => (kms.accessKeyId === undefined) === (kms.secretAccessKey === undefined), {
           error: 'expected accessKeyId and secretAccessKey together, or neither',
         })
         .optional(),
+      /** Where secrets are that are not in the environment: docs/secrets.md. */
+      secrets: managers(folder, from),
       ops: z.strictObject({
         host: z.string().min(1).max(255),
-        port: reference(env).pipe(whole(0, 65_535)),
+        port: reference(from).pipe(whole(0, 65_535)),
       }),
       deployment,
       /** Of all roles together, beside what each policy says. */
       limits: limits.optional(),
       /** What values are read from beside the service and the chain. */
-      sources: sources(folder, env),
-      agents: agents(folder, env),
+      sources: sources(folder, from),
+      agents: agents(folder, from),
     })
     .superRefine((config, context) => {
       for (const { path, message, fix } of conflicts(config, isWellKnown)) {
@@ -188,9 +219,16 @@ export const runConfigSchema = (folder: string, { env, isWellKnown }: ConfigDeps
       }
     })
 
-/** Every secret of a configuration, for the log's scrubber. Pure. */
-export const secretsOf = (config: RunConfig): readonly string[] =>
-  [
+/** Every secret of a configuration, as it is and was of late, for the log's scrubber. */
+export const secretsOf = (config: RunConfig): readonly string[] => [
+  ...new Set(secretsIn(config).flatMap((value) => value.known())),
+]
+
+const secretsIn = (config: RunConfig): readonly Secret[] => {
+  const { aws, vault } = config.secrets
+  return [
+    ...(aws?.secretAccessKey === undefined ? [] : [aws.secretAccessKey]),
+    ...(vault === undefined || 'file' in vault.token ? [] : [vault.token]),
     ...(config.service.secretKey === undefined ? [] : [config.service.secretKey]),
     ...config.agents.flatMap(({ secretKey }) => (secretKey === undefined ? [] : [secretKey])),
     ...(config.service.webhook?.secrets ?? []),
@@ -200,4 +238,5 @@ export const secretsOf = (config: RunConfig): readonly string[] =>
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
     ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
     ...(config.journal.redis?.password === undefined ? [] : [config.journal.redis.password]),
-  ].map((value) => value.reveal())
+  ]
+}

@@ -1,5 +1,5 @@
 import { seatOf } from './fleet.ts'
-import type { Secret } from './secret.ts'
+import type { Secret } from './secrets/secret.ts'
 
 /** What a run configuration says, as far as its parts can conflict. */
 type Parts = {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { type Endpoint, endpointOf } from './redis.ts'
-import { type Environment, inside, reference, secret } from './scalars.ts'
+import { inside, type Origins, reference, secret } from './scalars.ts'
 
 /** The name of a fleet, of an instance or of a zone: it stands in keys, where what ends one must not be a part of it. */
 export const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
@@ -33,15 +33,15 @@ const certificate = (folder: string) =>
     })
 
 /** Where the journal is: SQLite in `directory`, or a Redis that a fleet shares. */
-export const journal = (folder: string, env: Environment) =>
+export const journal = (folder: string, from: Origins) =>
   z
     .strictObject({
       redis: z
         .strictObject({
           /** `redis://host:6379/0`, or `rediss:` with TLS; who we come as is given beside it. */
-          url: reference(env),
-          username: z.string().min(1).pipe(reference(env)).optional(),
-          password: secret(env).optional(),
+          url: reference(from),
+          username: z.string().min(1).pipe(reference(from)).optional(),
+          password: secret(from).optional(),
           /** Of who signed the server's certificate, where the URL asks for TLS. */
           ca: certificate(folder).optional(),
           /** Replicas that acknowledge what must not be lost: all that may be promoted. */
@@ -70,16 +70,16 @@ export const journal = (folder: string, env: Environment) =>
     .prefault({})
 
 /** Who shares the duty on that Redis, and which of them this is. */
-export const fleet = (env: Environment) =>
+export const fleet = (from: Origins) =>
   z
     .strictObject({
       /** What all keys begin with: one fleet has no part of another's. */
       name: named,
-      instance: reference(env).pipe(named),
+      instance: reference(from).pipe(named),
       /** All instances that there are. A new Redis is trusted once each of them has held it against what it knows. */
       roster: z.array(named).min(1, 'expected at least one instance').max(50),
       /** Where this instance is, for seats that prefer it. */
-      zone: reference(env).pipe(named).optional(),
+      zone: reference(from).pipe(named).optional(),
       /** A holder is followed so long after its last confirmed beat, and half as much more. */
       leaseMs: whole(500, 60_000).default(8_000),
       /** This instance waits so much longer before it takes what another left or lost. */
@@ -113,13 +113,13 @@ type StoreConfig = {
   readonly instance: string
 }
 
-/** Say where a fleet's journal is. The password is revealed here. Throws BrokenInvariant where there is no fleet. */
+/** Say where a fleet's journal is. Throws BrokenInvariant where there is no fleet. */
 export function storeConfigOf({ journal: { redis }, fleet }: Shared): StoreConfig {
   invariant(redis !== undefined && fleet !== undefined, 'the configuration names no fleet')
   const { url, username, password, ca, replicas } = redis
   const endpoint = endpointOf(url, {
     ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password: password.reveal() }),
+    ...(password === undefined ? {} : { password: () => password.reveal() }),
     ...(ca === undefined ? {} : { ca }),
   })
   return { endpoint, replicas, fleet: fleet.name, instance: fleet.instance }

@@ -4,7 +4,8 @@ import { addr } from '../service/contract/scalars.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { checkYaml } from './check.ts'
 import { journal, named, seatOf, storeConfigOf } from './fleet.ts'
-import { directory, type Environment } from './scalars.ts'
+import { openSecretsOf } from './managers.ts'
+import { directory, type Environment, type Origins } from './scalars.ts'
 import { loadYaml } from './yaml.ts'
 
 /** Who comes where no instance does: a person at a command. */
@@ -16,12 +17,12 @@ const located = z.object({ address: addr })
  * What of a run configuration says where the records are and whose they are. All else may be what only the machine of a
  * keeper has: a command runs on any.
  */
-const placeSchema = (folder: string, env: Environment, known?: string) =>
+const placeSchema = (folder: string, from: Origins, known?: string) =>
   z
     .object({
-      directory: known === undefined ? directory(folder, env) : z.string().transform(() => known),
+      directory: known === undefined ? directory(folder, from) : z.string().transform(() => known),
       chain: z.object({ id: whole(1, Number.MAX_SAFE_INTEGER) }),
-      journal: journal(folder, env),
+      journal: journal(folder, from),
       queue: z.enum(['timers', 'bullmq']).default('timers'),
       fleet: z
         .object({ name: named, roster: z.array(named).min(1), leaseMs: whole(500, 60_000).default(8_000) })
@@ -59,10 +60,14 @@ export type RecordsPlace = { readonly directory: string; readonly shared?: Share
 /**
  * Load where the records of a run configuration are, and nothing else of it: no key, node or service is needed for it.
  * @param known the directory, where that is known already: the file may name it by the environment of its instance. Throws
- * RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`.
+ * RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`, and `secrets.*`.
  */
-export function loadPlace(file: string, env: Environment, known?: string): RecordsPlace {
-  const config = checkYaml(loadYaml(file), placeSchema(dirname(resolve(file)), env, known))
+export async function loadPlace(file: string, env: Environment, known?: string): Promise<RecordsPlace> {
+  const yaml = loadYaml(file)
+  const secrets = await openSecretsOf(yaml, env, ['directory', 'journal'])
+  secrets?.close()
+  const from = { env, secrets: secrets ?? undefined }
+  const config = checkYaml(yaml, placeSchema(dirname(resolve(file)), from, known))
   const { directory, fleet, chain, agents, queue } = config
   if (fleet === undefined) return { directory }
   const seated = agents.flatMap(({ signer: { kms, keystore }, ...agent }) => {

@@ -6,7 +6,8 @@ export type Endpoint = {
   readonly port: number
   readonly db: number
   readonly username?: string
-  readonly password?: string
+  /** What it is now: each new connection asks. */
+  readonly password?: () => string
   /** PEM of who signed the server's certificate; absent: no TLS. */
   readonly ca?: string
 }

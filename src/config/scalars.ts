@@ -1,44 +1,65 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { Secret } from './secret.ts'
+import { isFetched, NOTATION, REFERENCE } from './secrets/reference.ts'
+import { Secret } from './secrets/secret.ts'
+import type { SecretStore } from './secrets/store.ts'
 
 /** Environment variables, as `process.env` has them. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** An `env:NAME` reference or the text itself. */
-export const reference = (env: Environment) =>
+/** What references lead to: the environment, and what was read of files and managers. */
+export type Origins = {
+  readonly env: Environment
+  readonly secrets?: Pick<SecretStore, 'get'> | undefined
+}
+
+/** A reference as the one secret that it names, or the text itself. */
+const resolved = ({ env, secrets }: Origins) =>
   z.string().transform((text, context) => {
+    const refuse = (message: string, fix: string) => {
+      context.addIssue({ code: 'custom', message, params: { fix } })
+      return z.NEVER
+    }
+    if (isFetched(text)) {
+      return secrets?.get(text) ?? refuse(`${text} was not read`, 'give it as "env:NAME" here')
+    }
     const name = /^env:(.*)$/s.exec(text)?.[1]
-    if (name === undefined) return text
+    if (name === undefined) return new Secret(text)
     const value = env[name]
-    if (value !== undefined && value !== '') return value
-    context.addIssue({
-      code: 'custom',
-      message: `the environment variable ${name} is not set`,
-      params: { fix: `set ${name} in the environment that starts rolekeeper` },
-    })
-    return z.NEVER
+    if (value !== undefined && value !== '') return new Secret(value)
+    return refuse(
+      `the environment variable ${name} is not set`,
+      `set ${name} in the environment that starts rolekeeper`,
+    )
   })
 
+/** A reference or the text itself, as it is at the start. */
+export const reference = (from: Origins) => resolved(from).transform((value) => value.reveal())
+
 /** A secret: only ever a reference, because files are copied, committed and shown. */
-export const secret = (env: Environment) =>
-  z
-    .string()
-    .regex(/^env:[A-Za-z_][A-Za-z0-9_]*$/, 'a secret does not belong in a file; write "env:NAME"')
-    .pipe(reference(env))
-    .transform((value) => new Secret(value))
+export const secret = (from: Origins) =>
+  z.string().regex(REFERENCE, `a secret does not belong in a file; write ${NOTATION}`).pipe(resolved(from))
+
+/** What is no secret by itself, but is replaced together with one. */
+export const besideSecret = resolved
 
 /** A URL with one of `protocols`, given or by reference. Credentials in it are refused: it is shown in messages. */
-export const url = (env: Environment, protocols: readonly string[]) =>
-  reference(env).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
+export const url = (from: Origins, protocols: readonly string[]) =>
+  reference(from).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
     error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
   })
 
-/** The URL of a node or a source: it may hold a key anywhere, so it is kept as a secret. */
-export const secretUrl = (env: Environment) =>
-  reference(env)
-    .refine((text) => isUrl(text, ['http', 'https']), { error: 'expected a URL of http or https' })
-    .transform((text) => new Secret(text))
+/**
+ * The URL of a node or a source: it may hold a key anywhere, so it is kept as a secret. What replaces it has the same
+ * scheme, host and port: all that was checked of it at the start holds on.
+ */
+export const secretUrl = (from: Origins) =>
+  resolved(from)
+    .refine((held) => isUrl(held.reveal(), ['http', 'https']), { error: 'expected a URL of http or https' })
+    .transform((held) => {
+      const { origin } = new URL(held.reveal())
+      return held.demand((text) => isUrl(text, ['http', 'https']) && new URL(text).origin === origin)
+    })
 
 const isUrl = (text: string, protocols: readonly string[]) =>
   URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1))
@@ -51,5 +72,5 @@ const hasUserinfo = (text: string) => {
 export const inside = (folder: string) => (path: string) => resolve(folder, path)
 
 /** A keeper's directory: a path from a file in `folder`, or by reference where several on one machine share that file. */
-export const directory = (folder: string, env: Environment) =>
-  z.string().min(1).pipe(reference(env)).transform(inside(folder))
+export const directory = (folder: string, from: Origins) =>
+  z.string().min(1).pipe(reference(from)).transform(inside(folder))

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 import { name } from '../service/contract/yaml-scalars.ts'
-import { type Environment, inside, secret, secretUrl } from './scalars.ts'
+import { inside, type Origins, secret, secretUrl } from './scalars.ts'
 
 const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, 'expected the name of a header in lower case')
 
@@ -15,13 +15,13 @@ function isEcdsaKey(pem: string): boolean {
 }
 
 /** Whose signature every answer of a source has to carry, over its raw bytes. */
-const signature = (env: Environment) =>
+const signature = (from: Origins) =>
   z
     .strictObject({
       /** The header of the answer that it stands in, hex or base64; a file has it beside it, in FILE.sig. */
       header: headerName.optional(),
       /** The secret of an HMAC-SHA256. */
-      hmac: secret(env).optional(),
+      hmac: secret(from).optional(),
       /** The public key, in PEM, of an ECDSA signature over SHA-256. */
       ecdsa: z
         .string()
@@ -36,15 +36,15 @@ const signature = (env: Environment) =>
     })
 
 /** A source of values that a policy names, outside service and chain: JSON over HTTP, or a file of JSON or CSV. */
-const source = (folder: string, env: Environment) =>
+const source = (folder: string, from: Origins) =>
   z
     .strictObject({
       name,
-      url: secretUrl(env).optional(),
+      url: secretUrl(from).optional(),
       file: z.string().min(1).transform(inside(folder)).optional(),
       /** What each request carries, for example `authorization`. */
-      headers: z.record(headerName, secret(env)).optional(),
-      signature: signature(env).optional(),
+      headers: z.record(headerName, secret(from)).optional(),
+      signature: signature(from).optional(),
     })
     .transform(({ name, url, file, headers, signature: signed }, context) => {
       const refuse = (message: string) => {
@@ -68,9 +68,9 @@ const source = (folder: string, env: Environment) =>
     })
 
 /** The sources of a run configuration. */
-export const sources = (folder: string, env: Environment) =>
+export const sources = (folder: string, from: Origins) =>
   z
-    .array(source(folder, env))
+    .array(source(folder, from))
     .max(100)
     .default([])
     .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {

@@ -14,34 +14,37 @@ const HEAD_POLL_MS = 100
 
 /** Open the nodes that a run configuration names. Throws what opening them throws, such as on another chain. */
 export const openNodes = (
-  { chain: { id, nodes, finality } }: RunConfig,
+  { chain: { id, nodes, finality }, store }: RunConfig,
   clock: Clock,
   hears: Pick<NodesOptions, 'onDisagreement' | 'onWrongChain'> = {},
 ): Promise<Nodes> =>
   createNodes({
     chainId: id,
-    read: nodes.read.map((url) => url.reveal()),
-    send: nodes.send.map((url) => url.reveal()),
+    read: nodes.read.map((url) => () => url.reveal()),
+    send: nodes.send.map((url) => () => url.reveal()),
     agree: nodes.agree,
     finality,
     timeoutMs: NODE_TIMEOUT_MS,
     pollMs: HEAD_POLL_MS,
     clock,
+    onDenied: store?.stale,
     ...hears,
   })
 
 /** Open the service that a run configuration names, with the keeper's own key. Nothing is asked yet. */
-export const openService = ({ service }: RunConfig, clock: Clock, events?: HttpEvents): ServiceClient =>
-  createServiceClient(
+export const openService = ({ service }: RunConfig, clock: Clock, events?: HttpEvents): ServiceClient => {
+  const { secretKey } = service
+  return createServiceClient(
     {
       baseUrl: service.url,
-      ...(service.secretKey === undefined ? {} : { secretKey: service.secretKey.reveal() }),
+      ...(secretKey === undefined ? {} : { secretKey: () => secretKey.reveal() }),
       timeouts: SERVICE_TIMEOUTS,
       assumptions: service.assumptions,
       ...(events === undefined ? {} : { events }),
     },
     clock,
   )
+}
 
 /** Open the service as {@link openService} does, each attempt counted, and what the circuit does logged. */
 export const openReportedService = (
@@ -51,7 +54,10 @@ export const openReportedService = (
   log: Log,
 ): ServiceClient =>
   openService(config, clock, {
-    onAttempt: metrics.serviceCalled,
+    onAttempt: (outcome, tookMs) => {
+      metrics.serviceCalled(outcome, tookMs)
+      if (outcome === 'status_401') config.store?.stale()
+    },
     onCircuit: (phase) => {
       metrics.circuitMoved(phase)
       log.warn('the circuit to the service moved', { phase })

@@ -60,7 +60,11 @@ export async function listenForWebhooks(
   if (webhook === undefined) return async () => {}
   const { secrets, ...settings } = webhook
   const listener = await startWebhookListener(
-    { ...settings, headers: assumptions.webhookHeaders, secrets: secrets.map((secret) => secret.reveal()) },
+    {
+      ...settings,
+      headers: assumptions.webhookHeaders,
+      secrets: () => secrets.map((secret) => secret.reveal()),
+    },
     { clock: deps.clock, onEvent: (event) => deps.feed.hear(event), onOutcome: deps.onOutcome },
   )
   return listener.close

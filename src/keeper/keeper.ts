@@ -27,6 +27,7 @@ import { moneyOf, type RunAccounts } from './run-money.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { createTerm, type Term } from './term.ts'
+import { watchSecrets } from './watch-secrets.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
@@ -103,6 +104,7 @@ class ComposedKeeper implements Keeper {
     this.onEvent = this.#reports.onEvent
     this.#sources = createSources(config.sources, clock)
     this.#opened.push(this.#sources.close)
+    this.#opened.push(watchSecrets(config, { clock, log, reports: this.#reports }))
   }
 
   summary(): SummaryEvent {

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { agents } from '../../agents/index.ts'
 import { readCode } from '../chain/read-code.ts'
 import { nearest } from '../config/check.ts'
-import { type Environment, secretUrl } from '../config/scalars.ts'
+import { openSecretsOf } from '../config/managers.ts'
+import { type Environment, type Origins, secretUrl } from '../config/scalars.ts'
 import { loadYaml } from '../config/yaml.ts'
 import { pinsOf } from '../guard/policy/deployment.ts'
 import { parseFunction } from '../guard/policy/functions.ts'
@@ -23,11 +24,11 @@ import { namedBy } from './prove-views.ts'
 export type Codes = ReadonlyMap<Address, Hex | null>
 
 /** What of a run configuration says where code is read: here its secrets have to be there. */
-const connected = (env: Environment) =>
+const connected = (from: Origins) =>
   z.looseObject({
     chain: z.looseObject({
       id: whole(1, Number.MAX_SAFE_INTEGER),
-      nodes: z.looseObject({ read: z.array(secretUrl(env)).min(1) }),
+      nodes: z.looseObject({ read: z.array(secretUrl(from)).min(1) }),
     }),
     deployment,
   })
@@ -37,7 +38,11 @@ const SHIPPED = fileURLToPath(new URL('../../policies/', import.meta.url))
 
 /** Read the code that a run configuration pins; nothing where its nodes are not known here. */
 export async function readCodes(config: string, env: Environment): Promise<Codes> {
-  const { data } = connected(env).safeParse(loadYaml(config).value)
+  const yaml = loadYaml(config)
+  // Where they cannot be read, the nodes are not known here.
+  const store = await openSecretsOf(yaml, env, ['chain']).catch(() => null)
+  store?.close()
+  const { data } = connected({ env, secrets: store ?? undefined }).safeParse(yaml.value)
   if (data === undefined) return new Map()
   const pins = pinsOf(data.deployment)
   const codes = await readCode(

@@ -58,7 +58,7 @@ type SigningDeps = Pick<
 > & {
   readonly accounts: Accounts
   readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits' | 'agents'>
+  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits' | 'agents' | 'store'>
   readonly clock: Clock
   readonly log: Log
   readonly onKmsCall: (outcome: string, tookMs: number) => void
@@ -135,7 +135,7 @@ export function createRoleSigning(
 
 function createRoleKey(
   agent: AgentConfig,
-  config: Pick<RunConfig, 'kms' | 'environment'>,
+  config: Pick<RunConfig, 'kms' | 'environment' | 'store'>,
   { nowMs }: Pick<Clock, 'nowMs'>,
   onCall: SigningDeps['onKmsCall'],
 ): RoleKey {
@@ -143,6 +143,8 @@ function createRoleKey(
   let opened: Signer | undefined
   let outcome: KeyOutcome = { said: 'ok', sinceMs: nowMs() }
   const note = (said: string) => {
+    // Its credentials may have been replaced.
+    if (said === 'kms.denied') config.store?.stale()
     if (said !== outcome.said) outcome = { said, sinceMs: nowMs() }
   }
   return {
@@ -204,7 +206,12 @@ async function openSigner(
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(accessKeyId === undefined || secretAccessKey === undefined
       ? {}
-      : { credentials: { accessKeyId, secretAccessKey: secretAccessKey.reveal() } }),
+      : {
+          credentials: () => ({
+            accessKeyId: accessKeyId.reveal(),
+            secretAccessKey: secretAccessKey.reveal(),
+          }),
+        }),
   }
   return timed(await createKmsSigner(settings, stop), onCall)
 }

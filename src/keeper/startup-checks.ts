@@ -66,9 +66,10 @@ const needsKey = (operation: OperationId): boolean => {
 
 /** Give an agent's client: with its own key, or the keeper's where it has none; a key has one pacing. */
 export function clientOf(client: ServiceClient, { agents }: RunConfig, agent: AgentConfig): ServiceClient {
-  if (agent.secretKey === undefined) return client
+  const { secretKey } = agent
+  if (secretKey === undefined) return client
   const keyPath = `agents[${agents.indexOf(agent)}].secretKey`
-  return client.as({ secretKey: agent.secretKey.reveal(), keyPath })
+  return client.as({ secretKey: () => secretKey.reveal(), keyPath })
 }
 
 /**

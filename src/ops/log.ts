@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { pino } from 'pino'
 import { BrokenInvariant, printable, RolekeeperError } from '../errors.ts'
-import { createScrubber } from './scrub.ts'
+import { createScrubber, type Secrets } from './scrub.ts'
 
 /** What may stand beside a message: flat and plain, so that nothing slips in with an object. */
 export type Facts = Readonly<Record<string, string | number | bigint | boolean | null | undefined>>
@@ -16,7 +16,7 @@ export type Log = Readonly<Record<'debug' | 'info' | 'warn' | 'error', LogLine>>
 export type LogOptions = {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Values that must never leave: {@link createScrubber}. */
-  readonly secrets: readonly string[]
+  readonly secrets: Secrets
   /** Takes whole lines; standard error where absent, because standard output belongs to `--json`. */
   readonly write?: (line: string) => void
 }

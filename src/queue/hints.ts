@@ -36,7 +36,7 @@ export function openLine(
 ): Redis {
   const { host, port, db, username, password, ca } = carrier
   const line = new Redis({
-    ...{ host, port, db, username, password },
+    ...{ host, port, db, username, password: password?.() },
     ...(ca === undefined ? {} : { tls: { ca } }),
     connectTimeout: 2_000,
     // A command of which nobody knows whether it ran is the next wake-up's matter, not the next line's.
@@ -47,6 +47,10 @@ export function openLine(
   let why: RolekeeperError | null = null
   line.on('connecting', () => {
     why = null
+  })
+  // It may have been replaced since the line was opened.
+  line.on('reconnecting', () => {
+    line.options.password = password?.()
   })
   line.on('error', (error) => {
     why ??= refused(carrier, error)

@@ -4,7 +4,8 @@ import type { Asker } from './sender.ts'
 
 /** The keys of one asker: at most one of them, none for operations that are open to anyone. */
 export type Keys = {
-  readonly secretKey?: string
+  /** What it is now, where it may be replaced: each attempt asks. */
+  readonly secretKey?: string | (() => string)
   /** A browser's key, presented from an origin that it is bound to. */
   readonly publishableKey?: { readonly key: string; readonly origin: string }
   /** Where the configuration names the key, for error texts; `service.secretKey` when absent. */
@@ -20,11 +21,16 @@ export function askerOf(
   names: Assumptions['credentialHeaders'],
 ): Asker {
   const accept = { accept: 'application/json' }
-  if (secretKey !== undefined)
+  if (secretKey !== undefined) {
+    const now = typeof secretKey === 'string' ? () => secretKey : secretKey
+    sendable(now(), 'secret', keyPath)
     return {
-      headers: { ...accept, authorization: `Bearer ${sendable(secretKey, 'secret', keyPath)}` },
+      get headers() {
+        return { ...accept, authorization: `Bearer ${sendable(now(), 'secret', keyPath)}` }
+      },
       keyPath,
     }
+  }
   if (publishableKey === undefined) return { headers: accept, keyPath }
   const { key, origin } = publishableKey
   return {

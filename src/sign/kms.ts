@@ -14,6 +14,9 @@ import { fromKmsError } from './kms-errors.ts'
 import { digestBytes, recoverable } from './signature.ts'
 import type { Signer } from './signer.ts'
 
+/** Credentials of AWS. */
+type Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string }
+
 /** Where a key is and what is pinned of it. Without credentials, the AWS SDK's default chain finds them. */
 export type KmsSettings = {
   /** The key's ARN. An alias can be moved to another key, so it pins nothing and is refused. */
@@ -21,7 +24,8 @@ export type KmsSettings = {
   readonly address: Address
   readonly region: string
   readonly endpoint?: string
-  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string }
+  /** Those of now: asked for each request. */
+  readonly credentials?: () => Credentials
   /** Of one attempt, from the request to the first byte of the reply. Default 2,000. */
   readonly requestTimeoutMs?: number
   /** Of one attempt's connection. Default 1,000. */
@@ -95,12 +99,17 @@ function assertPinned(
  * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
  */
 export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<Signer> {
-  const { keyId, address, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...service } = settings
+  const { keyId, address, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
+  const { credentials, ...service } = where
   if (!KEY_ARN.test(keyId)) {
     throw wrongKey(`The key id ${keyId} is not a key ARN, so it pins no key.`, { keyId })
   }
   const client = new KMSClient({
     ...service,
+    // What has no end is asked for once; what has ended is asked for again at each request.
+    ...(credentials === undefined
+      ? {}
+      : { credentials: async () => ({ ...credentials(), expiration: new Date(0) }) }),
     maxAttempts: ATTEMPTS_MAX,
     retryMode: 'standard',
     // The SDK's default for each is to wait for ever; and without the flag a timed-out request is only warned about.

@@ -5,7 +5,9 @@ import { isPackage, isProduct, type Rule, reachOf, shown } from './tree.ts'
 const HOMES: Readonly<Record<string, readonly string[]>> = {
   // Sources of a value are other hosts than the service, with limits of their own: observe/ reads them itself.
   // One deadline over headers and body, which viem's transport does not have: chain/ speaks to nodes itself.
-  undici: ['service', 'observe', 'chain'],
+  // A manager of secrets is asked before there is anything else: config/ reads it itself.
+  undici: ['service', 'observe', 'chain', 'config'],
+  '@aws-sdk/client-secrets-manager': ['config'],
   cockatiel: ['service'],
   ws: ['service', 'sandbox'],
   '@aws-sdk/client-kms': ['sign'],

@@ -264,7 +264,10 @@ function kmsOf({ kms }: RunConfig, { signer }: AgentConfig): Parameters<typeof c
   return {
     ...{ region, keyId: signer.keyId, address: signer.address },
     ...(endpoint === undefined ? {} : { endpoint }),
-    credentials: { accessKeyId, secretAccessKey: secretAccessKey.reveal() },
+    credentials: () => ({
+      accessKeyId: accessKeyId.reveal(),
+      secretAccessKey: secretAccessKey.reveal(),
+    }),
   }
 }
 

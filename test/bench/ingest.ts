@@ -54,7 +54,7 @@ export function measureIngest(onProgress: (text: string) => void): IngestFigures
   feed.onHint((hint: Hint) => {
     if (hint.type !== 'sweep') hints += 1
   })
-  const inbox = createWebhookInbox([SECRET], systemClock, feed.hear.bind(feed))
+  const inbox = createWebhookInbox(() => [SECRET], systemClock, feed.hear.bind(feed))
   const tookMs = { webhook: 0, stream: 0, parsing: 0 }
   const rounds = EVENTS / BATCH
   let memoryBefore = memoryNow(collect)

@@ -112,7 +112,10 @@ async function openSigner({ kms, agents }: RunConfig): Promise<Signer> {
   if (signer?.kind !== 'kms' || endpoint === undefined || region === undefined) {
     throw new TypeError('the scene signs with a KMS')
   }
-  const credentials = { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey?.reveal() ?? '' }
+  const credentials = () => ({
+    accessKeyId: accessKeyId?.reveal() ?? '',
+    secretAccessKey: secretAccessKey?.reveal() ?? '',
+  })
   return createKmsSigner({ keyId: signer.keyId, address: signer.address, region, endpoint, credentials })
 }
 

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
-import { Secret } from '../../src/config/secret.ts'
+import { Secret } from '../../src/config/secrets/secret.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import {
   createKeeperScene,

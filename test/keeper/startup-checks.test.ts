@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { liquidator as role } from '../../agents/liquidator/agent.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
-import { Secret } from '../../src/config/secret.ts'
+import { Secret } from '../../src/config/secrets/secret.ts'
 import {
   checkAccess,
   clientOf,

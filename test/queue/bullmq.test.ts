@@ -297,12 +297,17 @@ describe('a Redis of which wake-ups make no use', () => {
     await other.client().config('SET', 'requirepass', 'right')
     const heard: (RolekeeperError | null)[] = []
     const secret = 'wrong-hunter2'
-    const strange = createWaker({ ...carrier, port: other.port, password: secret }, systemClock, (problem) =>
-      heard.push(problem),
+    const strange = createWaker(
+      { ...carrier, port: other.port, password: () => secret },
+      systemClock,
+      (problem) => heard.push(problem),
     )
     closing.push(strange.close)
     expect(await strange.wake(seat(), 'a')).toBe(false)
-    const { health } = hold({ carrier: { ...carrier, port: other.port, password: secret }, waker: strange })
+    const { health } = hold({
+      carrier: { ...carrier, port: other.port, password: () => secret },
+      waker: strange,
+    })
     await sleep(2_000)
     expect(health).toEqual(['queue.refused'])
     expect(heard.map((problem) => problem?.facts)).toEqual([{ reply: 'WRONGPASS' }])

@@ -49,7 +49,7 @@ async function setUp(server: Partial<KmsServerSettings> = {}) {
       address: key.address,
       region: REGION,
       endpoint: kms.url,
-      credentials: CREDENTIALS,
+      credentials: () => CREDENTIALS,
       ...change,
     })
   const signs = () => kms.calls().filter((call) => call.operation === 'Sign')
@@ -269,7 +269,7 @@ describe('credentials', () => {
     ['an unknown access key', { accessKeyId: 'AKIDOTHER', secretAccessKey: CREDENTIALS.secretAccessKey }],
   ])('with %s are refused', async (_, credentials) => {
     const { open } = await setUp()
-    await expect(open({ credentials })).rejects.toThrow(failure('kms.denied', 'never'))
+    await expect(open({ credentials: () => credentials })).rejects.toThrow(failure('kms.denied', 'never'))
   })
 
   it('that have to be asked for are, but no longer than the caller waits', async () => {
@@ -290,6 +290,16 @@ describe('credentials', () => {
     silent.close()
   })
 
+  it('that are replaced are used by the next signature', async () => {
+    const { open } = await setUp()
+    let now = CREDENTIALS
+    const signer = await open({ credentials: () => now })
+    now = { ...CREDENTIALS, secretAccessKey: 'canary-0000' }
+    await expect(signer.signDigest(DIGEST)).rejects.toThrow(failure('kms.denied', 'never'))
+    now = CREDENTIALS
+    await expect(signer.signDigest(DIGEST)).resolves.toBeDefined()
+  })
+
   it('for another region are refused', async () => {
     const { open } = await setUp()
     await expect(open({ region: 'us-east-1' })).rejects.toThrow(failure('kms.denied', 'never'))
@@ -298,7 +308,7 @@ describe('credentials', () => {
   it('and what the vendor says never show in an error', async () => {
     const { open } = await setUp()
     const error: unknown = await open({
-      credentials: { ...CREDENTIALS, secretAccessKey: 'canary-0000' },
+      credentials: () => ({ ...CREDENTIALS, secretAccessKey: 'canary-0000' }),
     }).catch((caught) => caught)
     expect(error).toHaveProperty('cause', undefined)
     expect(`${error}${JSON.stringify(error)}`).not.toMatch(/canary|we calculated/)

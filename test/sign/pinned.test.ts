@@ -48,7 +48,13 @@ async function opened(key: Partial<Replies['GetPublicKey']>, about: object = {},
   }
   const credentials = { accessKeyId: 'AKIDSANDBOX', secretAccessKey: 'canary-5e1c' }
   const endpoint = `http://127.0.0.1:${port}`
-  return createKmsSigner({ keyId: ARN, address, region: 'eu-central-1', endpoint, credentials }).then(
+  return createKmsSigner({
+    keyId: ARN,
+    address,
+    region: 'eu-central-1',
+    endpoint,
+    credentials: () => credentials,
+  }).then(
     () => ({ code: 'open' }),
     (error: object) => error,
   )

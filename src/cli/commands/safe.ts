@@ -154,7 +154,7 @@ type Asked = {
 }
 
 async function leave(place: FleetPlace, { signer, gone, yes, json }: Asked, io: Io): Promise<number> {
-  const { loadRunConfig } = await import('../../config/config.ts')
+  const { openRunConfig } = await import('../../config/config.ts')
   const { isWellKnown } = await import('../../sign/well-known.ts')
   const { planToLeave } = await import('../../keeper/leave-safe.ts')
   const { forgetSafe } = await import('../../fleet/control.ts')
@@ -163,7 +163,7 @@ async function leave(place: FleetPlace, { signer, gone, yes, json }: Asked, io: 
   if (found === undefined)
     throw usageError(`${signer} signs for no live agent of this fleet.`, 'see: rolekeeper fleet')
   if (found.here === null && found.fleet === null && gone.length === 0) return nothingToLeave(found, io)
-  const config = loadRunConfig(place.file, { env: io.env, isWellKnown })
+  const config = await openRunConfig(place.file, { env: io.env, isWellKnown })
   const { shared } = place
   const plan = await planToLeave(config, {
     ...{ seat: signer, gone, author: author(), roster: shared.roster, place: evidencePlaceOf(place) },

@@ -80,7 +80,7 @@ async function createSandboxKeeper(directory: string, { json, shadow }: How): Pr
   const written = sandboxConfig(directory)
   const inShadow = written.agents.map((agent) => ({ ...agent, mode: 'shadow' as const }))
   const config = shadow ? { ...written, agents: inShadow } : written
-  const secrets = secretsOf(config)
+  const secrets = () => secretsOf(config)
   if (json) return createKeeper(config, { version, log: createLog({ level: 'info', secrets }) })
   // The timeline has the terminal to itself.
   const file = openSync(join(directory, 'keeper.log'), 'w', 0o600)

@@ -23,7 +23,7 @@ type WebhookSettings = {
   readonly path: string
   /** The host name that the service calls, as the Host header carries it; our own addresses are always known. */
   readonly publicHost?: string | undefined
-  readonly secrets: readonly string[]
+  readonly secrets: () => readonly string[]
   /** Where a deployment names its headers otherwise. */
   readonly headers?: Assumptions['webhookHeaders']
 }

@@ -40,19 +40,19 @@ type Received = Checked<{ readonly outcome: 'taken' | 'duplicate' | 'not_taken' 
 
 /**
  * Create the inbox of one webhook endpoint.
- * @param secrets the endpoint's signing secrets: each is tried, so that one can be replaced without a gap.
+ * @param secrets the endpoint's signing secrets of now: each is tried, so that one can be replaced without a gap.
  * @param take returns true when it will not forget the event, false when it takes nothing now.
  */
 export function createWebhookInbox(
-  secrets: readonly string[],
+  secrets: () => readonly string[],
   clock: Pick<Clock, 'nowMs'>,
   take: (event: EventEnvelope) => boolean,
 ): WebhookInbox {
-  const keys = secrets.map((secret) => createSecretKey(secret, 'utf8'))
   const deliveries = createRecentIds(REMEMBERED)
   const events = createRecentIds(REMEMBERED)
   return {
     receive: (delivery) => {
+      const keys = secrets().map((secret) => createSecretKey(secret, 'utf8'))
       const verified = verify(keys, delivery, clock.nowMs())
       if (!verified.ok) return verified
       const { deliveryId } = verified

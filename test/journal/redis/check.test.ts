@@ -165,13 +165,13 @@ describe('the start check of Redis', () => {
   it('shows no password, neither a right one nor a wrong one, nor that of a URL', async () => {
     const client = redis.client()
     await client.acl('SETUSER', 'keeper', 'on', '>canary-right', '~*', '+@all', '-config')
-    const wrong = await refusal({ username: 'keeper', password: 'canary-wrong' })
+    const wrong = await refusal({ username: 'keeper', password: () => 'canary-wrong' })
     expect(wrong).toMatchObject({ code: 'journal.refused', facts: { answer: 'WRONGPASS' } })
-    const blind = await refusal({ username: 'keeper', password: 'canary-right' })
+    const blind = await refusal({ username: 'keeper', password: () => 'canary-right' })
     expect(blind).toMatchObject({ code: 'journal.redis_settings', facts: { setting: 'CONFIG' } })
     await client.acl('SETUSER', 'keeper', '+config|get')
     const config = storeAt(redis.port, 'main')
-    const access = { username: 'keeper', password: 'canary-right' }
+    const access = { username: 'keeper', password: () => 'canary-right' }
     await openStore({ ...config, endpoint: { ...config.endpoint, ...access } }).connect()
     const inUrl = (() => {
       try {

@@ -22,7 +22,7 @@ const outcomes: WebhookOutcome[] = []
 
 beforeAll(async () => {
   listener = await startWebhookListener(
-    { host: '127.0.0.1', port: 0, path: '/webhooks', publicHost: 'keeper.example', secrets: [SECRET] },
+    { host: '127.0.0.1', port: 0, path: '/webhooks', publicHost: 'keeper.example', secrets: () => [SECRET] },
     {
       clock: systemClock,
       onEvent: (event) => {
@@ -172,7 +172,7 @@ it('holds 64 connections, and no more', async () => {
 })
 
 it('names the setting when its port is taken', async () => {
-  const settings = { host: '127.0.0.1', port, path: '/', secrets: [SECRET] }
+  const settings = { host: '127.0.0.1', port, path: '/', secrets: () => [SECRET] }
   const deps = { clock: systemClock, onEvent: () => true, onOutcome: () => {} }
   await expect(startWebhookListener(settings, deps)).rejects.toMatchObject({ code: 'webhook.port_in_use' })
 })

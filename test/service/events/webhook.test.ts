@@ -29,10 +29,14 @@ function delivery(id: string, body: string, { t = T, secret = SECRET } = {}) {
 function open({ nowMs = T * 1_000, secrets = [SECRET], taken = true } = {}) {
   const events: EventEnvelope[] = []
   const at = { nowMs, taken }
-  const inbox = createWebhookInbox(secrets, { nowMs: () => at.nowMs }, (event) => {
-    if (at.taken) events.push(event)
-    return at.taken
-  })
+  const inbox = createWebhookInbox(
+    () => secrets,
+    { nowMs: () => at.nowMs },
+    (event) => {
+      if (at.taken) events.push(event)
+      return at.taken
+    },
+  )
   return { ...inbox, events, at }
 }
 const said = (received: ReturnType<ReturnType<typeof open>['receive']>) =>

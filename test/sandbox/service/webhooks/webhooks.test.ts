@@ -124,7 +124,11 @@ describe('webhook deliveries', () => {
     const nowMs = clock.nowMs()
     const at = { nowMs }
     const witness = createReceiver(secret)
-    const inbox = createWebhookInbox([secret], { nowMs: () => at.nowMs }, () => true)
+    const inbox = createWebhookInbox(
+      () => [secret],
+      { nowMs: () => at.nowMs },
+      () => true,
+    )
     const ours = ({ headers, body }: Delivery) => {
       const received = inbox.receive({
         ...{ signature: headers['svc-signature'], deliveryId: headers['svc-delivery-id'], body },
