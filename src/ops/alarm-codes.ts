@@ -15,6 +15,7 @@ export const ALARM_CODES: readonly string[] = [
   ...['node.timeout', 'node.unreachable', 'node.wrong_chain'],
   ...['nonce.not_adopted', 'nonce.not_final', 'nonce.stuck'],
   ...['policy.loosened', 'policy.monitor_refused', 'policy.not_taken_up'],
+  ...['secrets.not_found', 'secrets.refused', 'secrets.unavailable', 'secrets.unfit', 'secrets.unreadable'],
   ...['service.forbidden', 'service.unauthorized'],
   ...['signer.low_balance', 'signer.safe', 'watermark.failed', 'watermark.not_opened'],
   ...['workflow.not_confirmed', 'workflow.not_ended', 'workflow.partial', 'workflow.quarantined'],
