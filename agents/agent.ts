@@ -5,7 +5,7 @@ import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
-import type { Due } from './protocol/due.ts'
+import type { Due, OwnBudget } from './protocol/due.ts'
 import type { Experience } from './protocol/experience.ts'
 import type { Rival } from './protocol/rival.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
@@ -275,6 +275,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   decide(seen: Moment & Seen, policy: Policy): Decision
   /** What it owes, now and next, by what it saw, and by the decision as it stood once proposals were opened or refused. */
   due?(seen: Moment & Seen, decision: Decision, policy: Policy): readonly Due[]
+  /** How the rolling budgets of its strategy stand, beside those of `limits`. */
+  budgets?(seen: Moment & Seen, policy: Policy): readonly OwnBudget[]
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
   /** The contracts that its policy names, as the deployment has to pin them, by their places under `strategy`. */
@@ -294,6 +296,5 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly worksFor?: 'vaults' | 'funds'
   /** What became of what it bid for others' money: the signer's own accounts do not see it. */
   recovered?(seen: Moment & Seen, policy: Policy): readonly Recovered[]
-  /** Prices to announce when they change. */
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

@@ -19,6 +19,22 @@ export type Due = {
   readonly message: string
 }
 
+/** How a rolling budget of the strategy's own stands; texts for people, with their units. */
+export type OwnBudget = {
+  readonly name: string
+  /** What leaves alone what does not fit into it any more. */
+  readonly check: string
+  /** Used of it; 1 is all. */
+  readonly part: number
+  readonly used: string
+  readonly limit: string
+  readonly left: string
+  /** When the first of what counts in it leaves, Unix milliseconds; null where nothing counts. */
+  readonly freesAtMs: number | null
+  /** Where its limit is set. */
+  readonly setting: string
+}
+
 /** What there is to say why something is not done, by workflows of whatever shape. */
 type Known<One> = {
   readonly inFlight: readonly (One & { readonly workflowId: string; readonly held?: true })[]

@@ -1,6 +1,6 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import { amountText, native, usd } from '../units.ts'
+import { amountText, counted, native, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
@@ -100,6 +100,69 @@ export const usedOfLimits = (
       ]
     }),
   )
+
+/** How one rolling budget stands; texts for people, with their units. */
+export type BudgetState = {
+  /** As `UsedParts` has it, for example `reverts_per_hour`. */
+  readonly name: string
+  /** What refuses what does not fit into it any more. */
+  readonly check: string
+  readonly part: number
+  readonly used: string
+  readonly limit: string
+  readonly left: string
+  /** When the first of what counts in it is a whole window old, Unix milliseconds; null where nothing counts. */
+  readonly freesAtMs: number | null
+  /** Where its limit is set. */
+  readonly setting: string
+}
+
+/** Say how each rolling budget of a role's limits stands; what allows nothing at all is none. Pure. */
+export function budgetStates(
+  limits: Pick<Limits, keyof Cap>,
+  reservations: readonly SpendRow[],
+  nowMs: number,
+): readonly BudgetState[] {
+  return windowsOf({ reservations, nowMs }).flatMap(({ key, name, spent }, index) => {
+    const windowMs = BUDGETS_MS[index] ?? BUDGET_MS
+    const { usdMicrosMax, gasWeiMax, revertsMax } = limits[key]
+    const worst = worstType(spent)
+    const reverts = (amount: bigint) => counted(amount, worst === '' ? 'reverts' : `reverts of ${worst}`)
+    const isOfWorst = ({ reverted, workflowType }: SpendRow) => reverted && (workflowType ?? worst) === worst
+    const budgets: readonly Rolling[] = [
+      ['usd', 'movedMax', spent.usdMicros, usdMicrosMax, usd, (row) => row.usdMicros > 0n],
+      ['gas', 'gasMax', spent.gasWei, gasWeiMax, native, (row) => row.gasWei > 0n],
+      ['reverts', 'revertsMax', BigInt(mostReverts(spent)), BigInt(revertsMax), reverts, isOfWorst],
+    ]
+    return budgets.flatMap(([kind, setting, used, most, text, counts]) => {
+      if (most === 0n) return []
+      const times = reservations.filter((row) => row.atMs > nowMs - windowMs && counts(row))
+      return {
+        ...{ name: `${kind}_per_${name}`, check: `${ROLE.check}_${name}_${kind}`, part: partOf(used, most) },
+        ...{ used: text(used), limit: text(most), left: text(most > used ? most - used : 0n) },
+        freesAtMs: times.length === 0 ? null : windowMs + Math.min(...times.map(({ atMs }) => atMs)),
+        setting: `limits.${key}.${setting}`,
+      }
+    })
+  })
+}
+
+/** A rolling budget: its kind, its setting, what is used of how much, how that is written, and what counts in it. */
+type Rolling = readonly [
+  kind: string,
+  setting: string,
+  used: bigint,
+  most: bigint,
+  text: (amount: bigint) => string,
+  counts: (row: SpendRow) => boolean,
+]
+
+/** The type of which the most reverted; '' where none is known. */
+const worstType = ({ reverts }: Reverts): string =>
+  [...reverts].reduce<readonly [string, number]>(
+    (most, [type, count]) => (type !== '' && count > most[1] ? [type, count] : most),
+    ['', 0],
+  )[0]
 
 type Sum = Pick<SpendRow, 'usdMicros' | 'gasWei'>
 

@@ -47,6 +47,7 @@ export function createRoleDuty(
   const book = createDutyBook({
     ...{ role, newest, nowMs: clock.nowMs },
     due: (seen, decision) => does.due?.(seen, decision, policy.strategy) ?? [],
+    budgets: (seen) => does.budgets?.(seen, policy.strategy) ?? [],
   })
   const duty = createDuty({
     role,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import {
   BUDGETS_MS,
+  budgetStates,
   checkBudget,
   checkCap,
   checkStanding,
@@ -35,6 +36,40 @@ const judge = (reservations: readonly SpendRow[], ask: { usdMicros?: bigint; gas
   })
   return checked.ok ? 'fits' : checked.check
 }
+
+it('says of each budget what is used of how much, what is left, and when the first of it is free', () => {
+  const rows = [
+    row(2_000, { gasWei: 30n, reverted: true, workflowType: 'own.liquidator.sell' }),
+    row(3_000, { usdMicros: 200n, reverted: true, workflowType: 'role.liquidator.liquidate' }),
+    row(1_000, { usdMicros: 50n, reverted: true, workflowType: 'role.liquidator.liquidate' }),
+    row(2 * HOUR_MS, { usdMicros: 40n }),
+  ]
+  const states = budgetStates({ ...limits, perDay: { ...limits.perDay, gasWeiMax: 0n } }, rows, NOW_MS)
+  expect(
+    states.map(({ name }) => name),
+    'what allows nothing is no budget',
+  ).not.toContain('gas_per_day')
+  const of = (name: string) => states.find((each) => each.name === name)
+  expect(of('usd_per_hour')).toMatchObject({
+    part: 1,
+    used: '0.00025 USD',
+    left: '0 USD',
+    check: 'limit_hour_usd',
+  })
+  expect(of('gas_per_hour')).toMatchObject({ part: 0.25, freesAtMs: NOW_MS - 2_000 + HOUR_MS })
+  expect(of('usd_per_day')).toMatchObject({ part: 0.725, freesAtMs: NOW_MS + 22 * HOUR_MS })
+  expect(of('reverts_per_hour'), 'of the type of which the most reverted').toEqual({
+    ...{ name: 'reverts_per_hour', check: 'limit_hour_reverts', part: 1 },
+    ...{ setting: 'limits.perHour.revertsMax', freesAtMs: NOW_MS - 3_000 + HOUR_MS },
+    used: '2 reverts of role.liquidator.liquidate',
+    limit: '2 reverts of role.liquidator.liquidate',
+    left: '0 reverts of role.liquidator.liquidate',
+  })
+  const at = (nowMs: number) =>
+    budgetStates(limits, rows, nowMs).find((each) => each.check === 'limit_hour_reverts')
+  expect(at(NOW_MS - 3_000 + HOUR_MS)?.part, 'then it is').toBe(0.5)
+  expect(at(NOW_MS + HOUR_MS)).toMatchObject({ used: '0 reverts', freesAtMs: null })
+})
 
 describe('budgets', () => {
   it('fit at the limit of one workflow, and not one past it', () => {

@@ -1,5 +1,5 @@
 import type { Decision, Moment, PassedOver } from '../../../agents/agent.ts'
-import type { Due } from '../../../agents/protocol/due.ts'
+import type { Due, OwnBudget } from '../../../agents/protocol/due.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
@@ -28,6 +28,10 @@ export type DutyState = {
   readonly startedAtMs: number
   /** Subjects that the last decision looked at; null before the first. */
   readonly lookedAt: number | null
+  /** Every rule that left something alone in the last decision, or refused something in the last minutes. */
+  readonly checks: ReadonlySet<string>
+  /** Rolling budgets of its strategy, as of the last decision. */
+  readonly budgets: readonly OwnBudget[]
 }
 
 /** What is remembered of a role to say how it stands. */
@@ -35,7 +39,11 @@ type DutyMemory = {
   readonly role: Role
   readonly startedAtMs: number
   /** Null before the first. */
-  readonly last: { readonly decision: Decision; readonly dues: readonly Owing[] } | null
+  readonly last: {
+    readonly decision: Decision
+    readonly dues: readonly Owing[]
+    readonly budgets: readonly OwnBudget[]
+  } | null
   readonly refusals: readonly Refused[]
   readonly lastActAtMs: number | null
   readonly lastProposalAtMs: number | null
@@ -68,9 +76,17 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
     lateMs: Math.max(0, ...late.map(({ lateMs }) => lateMs)),
     nothingBecause: becauseOf(memory, late, nowMs),
     nextDueAtMs: next.length === 0 ? null : Math.min(...next),
+    checks: new Set(
+      [...(last?.decision.passedOver ?? []), ...newOf(memory, nowMs)].map(({ check }) => check),
+    ),
+    budgets: last?.budgets ?? [],
     lookedAt: last === null ? null : last.decision.passedOver.length + last.decision.proposals.length,
   }
 }
+
+/** Refusals of the last minutes. */
+const newOf = ({ refusals }: Pick<DutyMemory, 'refusals'>, nowMs: number) =>
+  refusals.filter(({ atMs }) => nowMs - atMs <= REFUSAL_MS)
 
 /** What is worth most first, then what is latest for its kind. */
 function byHarm(one: Owed, other: Owed): number {
@@ -80,24 +96,21 @@ function byHarm(one: Owed, other: Owed): number {
 }
 
 /** Count the rules that keep a role from acting: those of what is late, then refusals, then what the most are left alone by. */
-function becauseOf({ last, refusals }: DutyMemory, late: readonly Owed[], nowMs: number): readonly Because[] {
+function becauseOf(memory: DutyMemory, late: readonly Owed[], nowMs: number): readonly Because[] {
   const found = new Map<string, Because>()
   const note = (check: string, message: string) => {
     const count = (found.get(check)?.count ?? 0) + 1
     found.set(check, { check, message: found.get(check)?.message ?? message, count })
   }
   for (const { check, message } of late) if (check !== undefined) note(check, message)
-  const first = found.size
   // The newest says most.
-  for (const { check, message, atMs } of refusals.toReversed()) {
-    if (nowMs - atMs <= REFUSAL_MS) note(check, message)
-  }
-  const second = found.size
-  const left = last?.decision.passedOver ?? []
+  for (const { check, message } of newOf(memory, nowMs).toReversed()) note(check, message)
+  const first = found.size
+  const left = memory.last?.decision.passedOver ?? []
   for (const { check, message } of left.toSorted(nearest)) note(check, message)
   const all = [...found.values()]
-  const others = all.slice(second).toSorted((one, other) => other.count - one.count)
-  return [...all.slice(0, first), ...all.slice(first, second), ...others].slice(0, SHOWN_MAX)
+  const others = all.slice(first).toSorted((one, other) => other.count - one.count)
+  return [...all.slice(0, first), ...others].slice(0, SHOWN_MAX)
 }
 
 const nearest = (one: PassedOver, other: PassedOver) => (other.near ?? 0) - (one.near ?? 0)
@@ -117,12 +130,13 @@ type DutyBookOptions = {
   readonly nowMs: () => number
   /** What the role owes by what it saw. */
   readonly due: (seen: Moment, decision: Decision) => readonly Due[]
+  readonly budgets: (seen: Moment) => readonly OwnBudget[]
   /** Its newest workflows, by the journal. */
   readonly newest: readonly Workflow[]
 }
 
 /** Keep what a role decides and does, to say how late it is. */
-export function createDutyBook({ role, nowMs, due, newest }: DutyBookOptions): DutyBook {
+export function createDutyBook({ role, nowMs, due, budgets, newest }: DutyBookOptions): DutyBook {
   const times = (all: readonly Workflow[], timeOf: (workflow: Workflow) => number) =>
     all.length === 0 ? null : Math.max(...all.map(timeOf))
   let memory: DutyMemory = {
@@ -141,7 +155,7 @@ export function createDutyBook({ role, nowMs, due, newest }: DutyBookOptions): D
         return { ...one, sinceMs: since }
       })
       sinceMs = seenAtMs
-      memory = { ...memory, last: { decision, dues } }
+      memory = { ...memory, last: { decision, dues, budgets: budgets(seen) } }
     },
     moved: (before, after) => {
       const { state, note, updatedAtMs, createdAtMs } = after
@@ -150,7 +164,7 @@ export function createDutyBook({ role, nowMs, due, newest }: DutyBookOptions): D
         memory = { ...memory, lastActAtMs: updatedAtMs, actsSinceStart: memory.actsSinceStart + 1 }
       if (state !== 'refused' || before?.state === 'refused' || note === undefined) return
       const refusals = [
-        ...memory.refusals.filter(({ atMs }) => nowMs() - atMs <= REFUSAL_MS),
+        ...newOf(memory, nowMs()),
         { check: note.check, message: note.message, atMs: updatedAtMs },
       ]
       memory = { ...memory, refusals: refusals.slice(-REFUSALS_MAX) }

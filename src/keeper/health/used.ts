@@ -1,5 +1,12 @@
 import { usedOfAllowances } from '../../guard/allowances.ts'
-import { BUDGETS_MS, type Cap, type UsedParts, usedOfLimits } from '../../guard/budget.ts'
+import {
+  BUDGETS_MS,
+  type BudgetState,
+  budgetStates,
+  type Cap,
+  type UsedParts,
+  usedOfLimits,
+} from '../../guard/budget.ts'
 import type { Journal, Spent } from '../../journal/journal.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { RoleAtWork } from '../role.ts'
@@ -10,6 +17,11 @@ export type Used = {
     role: Role,
     atWork: readonly Pick<RoleAtWork, 'vitals'>[],
   ) => { readonly budgets: UsedParts; readonly allowances: UsedParts }
+  /** How each rolling budget of a role stands: of its limits, and of its strategy. */
+  readonly statesOf: (
+    role: Role,
+    atWork: readonly Pick<RoleAtWork, 'vitals' | 'duties'>[],
+  ) => readonly BudgetState[]
   readonly ofCap: UsedParts
 }
 
@@ -21,7 +33,8 @@ export async function readUsed(
 ): Promise<Used> {
   const edgesMs = BUDGETS_MS.map((windowMs) => nowMs - windowMs)
   const rows = (await journal?.spending(null, edgesMs, '').catch(() => undefined))?.rows
-  if (rows === undefined) return { ofRole: () => ({ budgets: {}, allowances: {} }), ofCap: {} }
+  if (rows === undefined)
+    return { ofRole: () => ({ budgets: {}, allowances: {} }), statesOf: () => [], ofCap: {} }
   const live = rows.filter(({ shadow }) => shadow !== true)
   return {
     ofRole: (role, atWork) =>
@@ -30,6 +43,15 @@ export async function readUsed(
         rows.filter((row) => row.role === role),
         nowMs,
       ),
+    statesOf: (role, atWork) =>
+      atWork.flatMap(({ vitals: { counts, limits }, duties }) => [
+        ...budgetStates(
+          limits,
+          rows.filter((row) => row.role === role && counts(row)),
+          nowMs,
+        ),
+        ...duties().budgets,
+      ]),
     ofCap: cap === undefined ? {} : usedOfLimits(cap, live, nowMs),
   }
 }

@@ -18,6 +18,7 @@ function bookOf() {
   const book = createDutyBook({
     ...{ role: 'liquidator', nowMs: () => world.nowMs, newest: [old] },
     due: () => world.dues,
+    budgets: () => [],
   })
   return { world, book }
 }
