@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
+import { due } from './duty.ts'
 import { type AllocatorPolicy, allocatorPolicy } from './policy.ts'
 import { see } from './see.ts'
 import type { AllocatorSeen } from './seen.ts'
@@ -28,4 +29,5 @@ export const allocator: Agent<AllocatorPolicy, AllocatorSeen> = {
   worksFor: 'vaults',
   see,
   decide,
+  due,
 }

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
+import { due } from './duty.ts'
 import { type ManagerPolicy, managerPolicy } from './policy.ts'
 import { reconcile } from './reconcile.ts'
 import { recoveredOf } from './recovered.ts'
@@ -35,6 +36,7 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
   worksFor: 'funds',
   see,
   decide,
+  due,
   plan: (seen, { declared }) => reconcile(seen, declared),
   recovered: recoveredOf,
   contracts: ({ bidding }) =>

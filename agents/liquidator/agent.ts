@@ -3,6 +3,7 @@ import { liquidationViews } from '../protocol/liquidation-views.ts'
 import { arming } from './arming.ts'
 import { assess } from './assess.ts'
 import { decide } from './decide.ts'
+import { budgets, due } from './duty.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
 import { type RiskBook, riskBook } from './risk-book.ts'
 import { contractsOf, first, see } from './see.ts'
@@ -38,6 +39,8 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
   first,
   see,
   decide,
+  due,
+  budgets,
   assess,
   contracts: contractsOf,
   prices: ({ markets }) =>

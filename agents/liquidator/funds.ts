@@ -7,7 +7,7 @@ import { seizedCollateral } from '../protocol/liquidation.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
 
-const HOUR_MS = 3_600_000
+export const HOUR_MS = 3_600_000
 const USD_MICROS = 1_000_000n
 
 /** Ends of a liquidation that may have moved money. */
@@ -70,18 +70,25 @@ export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPol
   }
 }
 
+/** Liquidations under way, and those of the last hour that may have repaid, or reverted. Pure. */
+export function hourRows({ inFlight, recent, nowMs }: Observation<LiquidatorSeen>) {
+  const isLiquidation = ({ workflowType }: Pick<InFlight, 'workflowType'>) =>
+    workflowType === 'role.liquidator.liquidate'
+  const inHour = recent.filter((one) => one.endedAtMs > nowMs - HOUR_MS && isLiquidation(one))
+  return {
+    open: inFlight.filter(isLiquidation),
+    repaid: inHour.filter(({ state }) => MAY_HAVE_REPAID.has(state)),
+    reverted: inHour.filter(({ state }) => state === 'reverted'),
+  }
+}
+
 /** What the last hour leaves, with everything that is in flight taken as done, and as reverted too. */
 function hourOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy) {
-  const inHour = seen.recent.filter(({ endedAtMs }) => endedAtMs > seen.nowMs - HOUR_MS)
-  const liquidations = (rows: readonly InFlight[]) =>
-    rows.filter(({ workflowType }) => workflowType === 'role.liquidator.liquidate')
-  const open = liquidations(seen.inFlight)
-  const repaid = [...open, ...liquidations(inHour.filter(({ state }) => MAY_HAVE_REPAID.has(state)))]
-  const reverted = liquidations(inHour.filter(({ state }) => state === 'reverted'))
+  const { open, repaid, reverted } = hourRows(seen)
   const { liquidateGas } = policy.gas
   const gasLeft = policy.lostRace.revertedGasPerHourMax - BigInt(open.length + reverted.length) * liquidateGas
   return {
-    hourUsdMicros: repaid.reduce(
+    hourUsdMicros: [...open, ...repaid].reduce(
       (left, { exposure }) => left - exposure.usdMicros,
       policy.repayUsdMicrosPerHourMax,
     ),

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
+import { due } from './duty.ts'
 import { evidence, verify } from './evidence.ts'
 import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
 import { type NavReporterSeen, see } from './see.ts'
@@ -15,6 +16,7 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
   policy: () => navReporterPolicy,
   see,
   decide,
+  due,
   evidence,
   verify,
   sources: ({ reports }) =>

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent.ts'
 import { decide } from './decide.ts'
+import { due } from './duty.ts'
 import { type RfqBidderPolicy, rfqBidderPolicy } from './policy.ts'
 import { see } from './see.ts'
 import type { RfqBidderSeen } from './seen.ts'
@@ -29,6 +30,7 @@ export const rfqBidder: Agent<RfqBidderPolicy, RfqBidderSeen> = {
   policy: rfqBidderPolicy,
   see,
   decide,
+  due,
   contracts: ({ assets }) =>
     Object.entries(assets).map(([symbol, { referenceContract }]) => [
       `assets.${symbol}.referenceContract`,

@@ -24,5 +24,7 @@ export function isAbout({ input }: Pick<InFlight, 'input'>, { venue, number }: O
 }
 
 /** Whether a workflow claims what a bid has in escrow: that stands in the way of no other bid. Pure. */
-export const claims = ({ workflowType, input }: InFlight, { bidId }: RfqBidSeen): boolean =>
-  workflowType === CLAIM && input.bidId === bidId
+export const claims = (
+  { workflowType, input }: Pick<InFlight, 'workflowType' | 'input'>,
+  { bidId }: RfqBidSeen,
+): boolean => workflowType === CLAIM && input.bidId === bidId

@@ -1,0 +1,62 @@
+import { inputText } from '../../src/workflow/proposal.ts'
+import type { Decision, InFlight, Observation } from '../agent.ts'
+import { type Due, whyDue } from '../protocol/due.ts'
+import { timeText } from './due.ts'
+import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
+import { latestDue, nextDue } from './schedule.ts'
+import { type NavReporterSeen, newest, type ReportSeen, reachedS } from './see.ts'
+
+type Seen = Observation<NavReporterSeen>
+
+/** What keeps a report without being late: there is nothing to say. */
+const CHOSEN: ReadonlySet<string> = new Set(['fund_without_shares', 'just_reported'])
+
+/** What the NAV reporter owes: the scheduled report that is not made, an interim one past its heartbeat, and the next. Pure. */
+export const due = (seen: Seen, decision: Decision, policy: NavReporterPolicy): readonly Due[] =>
+  seen.reports.flatMap((report) => {
+    const one = policy.reports[report.name]
+    if (one === undefined) return []
+    const why = (otherwise: string) => {
+      const isAbout = ({ input }: Pick<InFlight, 'input'>) =>
+        inputText(input, 'oracleAddress') === report.oracle
+      const found = whyDue({ ...seen, passedOver: decision.passedOver }, isAbout, [report.name], otherwise)
+      return { ...found, ...(CHOSEN.has(found.check ?? '') ? { chosen: true as const } : {}) }
+    }
+    const nowS = reachedS(seen)
+    return [...scheduled(report, one, nowS, why), ...heartbeat(report, one, nowS, why)]
+  })
+
+type Why = (otherwise: string) => Pick<Due, 'check' | 'message' | 'chosen'>
+
+/**
+ * A person is told once half of the time is gone in which it can be made: sources that speak late are waited for until then.
+ */
+function scheduled(
+  { name, scheduled: type }: ReportSeen,
+  { schedule, lateSMax }: ReportPolicy,
+  nowS: number,
+  why: Why,
+): readonly Due[] {
+  const dueOf = (atS: number, told: Pick<Due, 'check' | 'message' | 'chosen'>): Due => ({
+    ...{ what: 'nav report', subject: name, sinceMs: atS * 1_000, untilMs: (atS + lateSMax) * 1_000 },
+    ...{ graceMs: Math.max(1, lateSMax * 500), ...told },
+  })
+  const [lastS, nextS] = [latestDue(schedule, nowS), nextDue(schedule, nowS)]
+  const isMade = type !== null && type.latest.submittedAtS !== 0 && (lastS ?? 0) <= type.latest.valuationTimeS
+  return [
+    ...(lastS === null || isMade
+      ? []
+      : [dueOf(lastS, why(`That of ${timeText(lastS)} was proposed just now.`))]),
+    ...(nextS === null ? [] : [dueOf(nextS, { message: `The next is due at ${timeText(nextS)}.` })]),
+  ]
+}
+
+/** Interim reports are `every` apart: one that is later than that has left one out. */
+function heartbeat(report: ReportSeen, { interim }: ReportPolicy, nowS: number, why: Why): readonly Due[] {
+  const last = newest(report)
+  if (interim === undefined || last === null || last.submittedAtS === 0) return []
+  const atS = last.valuationTimeS + interim.heartbeatS
+  const message = `The last report is of ${timeText(last.valuationTimeS)}; an interim one follows at ${timeText(atS)}.`
+  const place = { what: 'interim nav report', subject: report.name, sinceMs: atS * 1_000 }
+  return [{ ...place, graceMs: interim.everyS * 1_000, ...(atS > nowS ? { message } : why(message)) }]
+}

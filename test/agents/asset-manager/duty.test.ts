@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest'
+import type { Moment } from '../../../agents/agent.ts'
+import { decide } from '../../../agents/asset-manager/decide.ts'
+import { due } from '../../../agents/asset-manager/duty.ts'
+import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
+import {
+  channel,
+  FUND,
+  figures,
+  fund,
+  HOUSE,
+  iso,
+  lot,
+  moment,
+  NOW_S,
+  outbid,
+  policy,
+  usd,
+} from './fixtures.ts'
+
+const owed = (changes: Partial<Moment & ManagerSeen>, rules = policy()) => {
+  const seen = moment(changes)
+  return due(seen, decide(seen, rules), rules)
+}
+
+it('owes a bid from the last call on, late after half of it, and says what keeps it', () => {
+  const { lastCallS, closeMarginS } = policy().bidding
+  const closesAtMs = (NOW_S + 10) * 1_000
+  const [bid] = owed({ lots: [lot()], nativeBalanceWei: 0n })
+  expect(bid).toMatchObject({
+    ...{
+      what: 'lot bid',
+      subject: `${HOUSE}:1`,
+      sinceMs: closesAtMs - lastCallS * 1_000,
+      check: 'out_of_funds',
+    },
+    ...{ untilMs: closesAtMs - closeMarginS * 1_000, graceMs: (lastCallS - closeMarginS) * 500 },
+  })
+  expect(bid).not.toHaveProperty('chosen')
+})
+
+it('leaves by choice what is above its limit, and what it comes too late for', () => {
+  expect(owed({ lots: [outbid(usd(49_000))] })).toMatchObject([
+    { check: 'above_channel_price', chosen: true },
+  ])
+  expect(owed({ lots: [lot({ closesAt: iso(NOW_S) })] })).toMatchObject([
+    { check: 'closes_too_soon', chosen: true },
+  ])
+})
+
+it('owes the judging of a fund that it cannot read, and money that a person has to release', () => {
+  const unread = owed({ lots: [], funds: [fund({ figures: null })] })
+  expect(unread).toMatchObject([{ what: 'fund to judge', subject: `fund:${FUND}`, check: 'fund_not_read' }])
+  const waiting = owed({ lots: [], funds: [fund({ figures: figures({ reservedAssets: usd(500) }) })] })
+  expect(waiting).toMatchObject([{ what: 'release by hand', subject: `fund:${FUND}:reserved` }])
+})
+
+it('owes what is declared and not so yet, with what keeps it', () => {
+  const stricter = {
+    fund: 'Fund',
+    channel: 'rfq' as const,
+    ...channel({ maxPriceBps: 9_000 }),
+    allowLoosening: false,
+  }
+  const [change] = owed({ lots: [] }, policy({}, { channelPolicies: [stricter] }))
+  expect(change).toMatchObject({ sinceMs: null, message: 'It was proposed just now.' })
+  expect(change?.what).toBe('declared change')
+})
