@@ -114,8 +114,8 @@ export type Moment = {
     /** What our fee policy adds for the builder of the block. */
     readonly priorityFeePerGasWei: bigint
   }
-  /** The oldest of the freshness lags of what was read, milliseconds, and whether every read was fresh. */
-  readonly freshness: { readonly ok: boolean; readonly ageMs: number; readonly message: string }
+  /** The oldest lag of what was read, milliseconds, and whether all was fresh; `isOurs`: but for our own node or clock. */
+  readonly freshness: Readonly<{ ok: boolean; ageMs: number; message: string; isOurs?: true }>
   readonly nativeBalanceWei: bigint
   /** Our balance of each token of the deployment, base units, by lower-case address. */
   readonly balances: Readonly<Record<Address, bigint>>

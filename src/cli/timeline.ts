@@ -1,5 +1,3 @@
-import { stripVTControlCharacters, styleText } from 'node:util'
-import { printable } from '../errors.ts'
 import type { ControlEvent } from '../ops/control-event.ts'
 import type {
   HealthEvent,
@@ -12,14 +10,13 @@ import type {
 import type { Role } from '../service/contract/roles.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { duration, shortHex, shortSubject, usd, wad } from './format.ts'
+import { type Colour, clean, drawFacet, line, type Row, row, whole } from './timeline-row.ts'
 
 /** A price is drawn when it has moved this far from the one drawn before. */
 const PRICE_MOVE_BPS = 100n
 const WAD = 10n ** 18n
 /** After this long without a line, a decision that found nothing shows that it is awake. */
 const QUIET_MS = 10_000
-
-type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
 
 /** Draws the events of one turn of the event loop: no, one or several lines, without line ends. */
 export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
@@ -111,24 +108,6 @@ type Seen = {
   readonly at: string
 }
 
-type Row = { readonly mark: string; readonly word: string; readonly text: string; readonly colour: Colour }
-
-const row = (mark: string, word: string, text: string, colour: Colour = 'none'): Row => ({
-  mark,
-  word,
-  text,
-  colour,
-})
-
-function line({ mark, word, text, colour }: Row, clock: string, coloured: boolean): string {
-  const head = `${clock.padStart(8)}  ${mark} ${word.padEnd(10)}`
-  const plain = `${head} ${text}`.trimEnd()
-  if (!coloured || colour === 'none') return plain
-  if (colour === 'gray') return styleText('gray', plain, { validateStream: false })
-  // The text stays plain, so that numbers read the same everywhere; only mark and word carry the colour.
-  return plain.replace(`${mark} ${word}`, styleText(colour, `${mark} ${word}`, { validateStream: false }))
-}
-
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
@@ -180,18 +159,17 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       const word = verdict === 'would_refuse' ? 'would refuse' : 'would clear what is refused'
       return [row('·', 'monitor', clean(`${name(id)}  ${word}: ${check}: ${message}`), 'gray')]
     }
+    case 'facet':
+      return drawFacet(event)
     case 'alarm':
+      // Its facet's own line came before.
+      if (event.facet !== undefined) return []
       return [row('!', 'alarm', whole(`${event.code}: ${event.message} Fix: ${event.fix}`), 'red')]
     case 'summary':
       return drawSummary(event)
   }
 }
 
-/** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
-const clean = (text: string) =>
-  printable(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
-/** Safe to show, with every address as it is typed: an alarm's fix is a command. */
-const whole = (text: string) => printable(stripVTControlCharacters(text), 2_000)
 const name = (id: string) => id.slice(0, 6)
 const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
 

@@ -22,9 +22,6 @@ const SHADOWS_MS = 5_000
 /** A workflow that was opened while Redis was away waits so long at most: nothing else is late by it. */
 const TAKE_UP_MS = 5_000
 
-/** Alarms are raised once a minute; a nonce is stuck after one. */
-const LOOKOUT_MS = 5_000
-
 /** What the background work needs. */
 export type BackgroundDeps = {
   readonly nowMs: () => number
@@ -36,8 +33,6 @@ export type BackgroundDeps = {
   readonly staff: Pick<Staff, 'atWork' | 'states' | 'of'>
   /** Take up what the journal has and nobody goes on with. */
   readonly takeUp: () => Promise<void>
-  /** Look for what takes too long, and for signers without gas. */
-  readonly lookOut: () => Promise<void>
   /** Why nothing new may begin, `for_now` where that passes by itself, or null. */
   readonly stopped: () => Refusal | 'for_now' | null
   /** Whether orders are left for the next start. */
@@ -55,7 +50,7 @@ export type Background = {
   readonly stop: () => Promise<void>
 }
 
-/** Start registering what was sent, taking people's orders, looking for what is overdue, and marking what ended in shadow. */
+/** Start registering what was sent, taking people's orders, and marking what ended in shadow. */
 export function startBackground(deps: BackgroundDeps): Background {
   const { nowMs, mail, journal, staff, log } = deps
   const onRefused = (hash: string, error: RolekeeperError) =>
@@ -70,7 +65,6 @@ export function startBackground(deps: BackgroundDeps): Background {
       (error) => log.error('orders were not taken', {}, error),
     ),
     takeUp: createTask(deps.takeUp, (error) => log.warn('what is live could not be read', {}, error)),
-    lookout: createTask(deps.lookOut, (error) => log.warn('balances could not be read', {}, error)),
     desk: createTask(deps.desk.look, (error) => log.warn('signers were not compared', {}, error)),
     signerOrders: createTask(
       () => takeSignerOrders(deps.desk, mail),
@@ -88,7 +82,6 @@ export function startBackground(deps: BackgroundDeps): Background {
   }
   const timers = [
     setInterval(tasks.takeUp.begin, TAKE_UP_MS),
-    setInterval(tasks.lookout.begin, LOOKOUT_MS),
     setInterval(tasks.register.begin, REGISTER_MS),
     setInterval(takeOrders, mail.everyMs),
     setInterval(tasks.desk.begin, DESK_MS),

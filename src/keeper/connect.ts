@@ -46,17 +46,18 @@ export const openService = ({ service }: RunConfig, clock: Clock, events?: HttpE
   )
 }
 
-/** Open the service as {@link openService} does, each attempt counted, and what the circuit does logged. */
+/** Open the service as {@link openService} does, each attempt counted, and what the circuit does logged; `onDate` hears its clock. */
 export const openReportedService = (
   config: RunConfig,
   clock: Clock,
   metrics: Pick<Metrics, 'serviceCalled' | 'circuitMoved'>,
-  log: Log,
+  { log, onDate }: { readonly log: Log; readonly onDate: (dateMs: number) => void },
 ): ServiceClient =>
   openService(config, clock, {
-    onAttempt: (outcome, tookMs) => {
+    onAttempt: (outcome, tookMs, dateMs) => {
       metrics.serviceCalled(outcome, tookMs)
       if (outcome === 'status_401') config.store?.stale()
+      if (dateMs !== null) onDate(dateMs)
     },
     onCircuit: (phase) => {
       metrics.circuitMoved(phase)

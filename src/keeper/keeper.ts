@@ -7,7 +7,6 @@ import { forgetPresence, leavePresence } from '../journal/presence.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import type { OpsServer } from '../ops/server.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { sitAlone } from './alone.ts'
@@ -17,7 +16,7 @@ import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
 import { watchDisk } from './health/disk.ts'
-import { startHealth } from './health/health.ts'
+import { type Health, startHealth } from './health/health.ts'
 import { openInFleet } from './in-fleet.ts'
 import { type Watched, watchPolicies } from './policy-watch.ts'
 import { createReports, type Reports } from './reports.ts'
@@ -85,6 +84,7 @@ class ComposedKeeper implements Keeper {
   #feed: Feed | undefined
   #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
+  #behindServiceMs: number | null = null
   #accounts: RunAccounts | undefined
   #money: SummaryEvent['money'] = {}
 
@@ -127,12 +127,17 @@ class ComposedKeeper implements Keeper {
     this.#seating = seating
     forgetPresence(this.#config.directory)
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))
-    const ops = await this.#startOps(seating)
-    this.#leavePresence(ops)
+    const health = await this.#startHealth(seating)
+    this.#leavePresence(health)
     const accounts = openAccounts(this.#config.directory)
     this.#accounts = { accounts, beganAt: accounts.lastBlock() }
     this.#opened.push(accounts.close)
-    const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, this.#log)
+    const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, {
+      log: this.#log,
+      onDate: (dateMs) => {
+        this.#behindServiceMs = dateMs - this.#clock.nowMs()
+      },
+    })
     this.#opened.push(() => client.close())
     const nodes = await this.#connect(seating)
     await seating.hold((seat) => this.#hold(seat, accounts, nodes, client), nodes)
@@ -150,7 +155,7 @@ class ComposedKeeper implements Keeper {
       await listenForWebhooks(this.#config, { clock: this.#clock, feed: { hear }, onOutcome }),
     )
     const atWork = terms.flatMap((term) => term.atWork())
-    this.#reports.ready(ops.url, atWork, seating.resumed ?? 0)
+    this.#reports.ready(health.url, atWork, seating.resumed ?? 0)
     this.#opened.push(() => feed.close())
     this.#feed = feed
     feed.start()
@@ -226,25 +231,30 @@ class ComposedKeeper implements Keeper {
     })
   }
 
-  async #startOps(seating: Seating): Promise<OpsServer> {
+  async #startHealth(seating: Seating): Promise<Health> {
     const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
-    const ops = await startHealth(this.#config.ops, this.#reports.metrics, {
-      ...{ clock: this.#clock, terms: () => [...this.#terms] },
-      control: () => seating.control(),
-      standing: () => seating.standing(),
-      fleet: () => seating.gauges(),
-      feed: () => this.#feed?.state() ?? null,
-      nodes: () => (isFollowing() ? this.#nodes : undefined),
-      waitsFor: () => (isFollowing() ? null : this.#waitsFor),
-      sweptAtMs: () => this.#sweptAtMs,
-      diskFreeBytes: watchDisk(this.#config.directory),
-      cap: this.#config.limits,
-    })
-    this.#opened.push(ops.close)
-    return ops
+    const health = await startHealth(
+      this.#config.ops,
+      { reports: this.#reports, log: this.#log },
+      {
+        ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
+        control: () => seating.control(),
+        standing: () => seating.standing(),
+        fleet: () => seating.gauges(),
+        feed: () => this.#feed?.state() ?? null,
+        nodes: () => (isFollowing() ? this.#nodes : undefined),
+        waitsFor: () => (isFollowing() ? null : this.#waitsFor),
+        sweptAtMs: () => this.#sweptAtMs,
+        diskFreeBytes: watchDisk(this.#config.directory),
+        behindServiceMs: () => this.#behindServiceMs,
+        cap: this.#config.limits,
+      },
+    )
+    this.#opened.push(health.close)
+    return health
   }
 
-  #leavePresence({ url: opsUrl }: OpsServer): void {
+  #leavePresence({ url: opsUrl }: Health): void {
     const { directory, agents } = this.#config
     const roles = [...new Set(agents.map(({ role }) => role))]
     const [pid, startedAtMs] = [process.pid, this.#clock.nowMs()]

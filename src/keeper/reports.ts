@@ -15,8 +15,8 @@ export type Reports = {
   readonly metrics: Metrics
   /** Give an event to every listener. */
   readonly emit: (event: KeeperEvent) => void
-  /** Log, count and emit an alarm; the same one at most once a minute. */
-  readonly alarm: (error: RolekeeperError) => void
+  /** Log, count and emit an alarm; the same one at most once a minute. `facet` names the one that it is of. */
+  readonly alarm: (error: RolekeeperError, facet?: string) => void
   /** @returns how to stop listening. */
   readonly onEvent: (listener: (event: KeeperEvent) => void) => () => void
   /** Say that the keeper watches and decides, with these roles at work. */
@@ -67,11 +67,12 @@ export function createReports(
       if (reason !== null) log.warn('a role is down', { role }, reason)
       emit(roleEvent(role, signer.address, reason, clock.nowMs()))
     },
-    alarm: createAlarms((error, nowMs) => {
+    alarm: createAlarms((error, nowMs, facet) => {
       metrics.alarmed(error.code)
       log.error('alarm', {}, error)
       const { code, shortMessage: message, fix = '' } = error
-      emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix })
+      const of = facet === undefined ? {} : { facet }
+      emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix, ...of })
     }, clock.nowMs),
     onEvent: (listener) => {
       listeners.add(listener)

@@ -8,9 +8,7 @@ import { locating } from '../config/policy.ts'
 import { createRecent } from '../decide/around.ts'
 import type { Duty } from '../decide/loop.ts'
 import { type RolekeeperError, refuse } from '../errors.ts'
-import type { UsedParts } from '../guard/budget.ts'
-import type { Ruleset } from '../guard/ruleset.ts'
-import type { Journal, Reservation } from '../journal/journal.ts'
+import type { Journal } from '../journal/journal.ts'
 import { createCollections } from '../observe/collections.ts'
 import { createObserver, type Observer } from '../observe/observer.ts'
 import type { Sources } from '../observe/sources.ts'
@@ -28,7 +26,6 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Hint } from '../service/events/hints.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { isLimitedWith } from './apart.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
 import { openKept, PACKS_MAX } from './evidence.ts'
@@ -40,8 +37,9 @@ import { createOpener, createRoleOrders, keysLike, type RoleOrders } from './rol
 import type { RolePolicy } from './role-policy.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
 import { createShadowScores, type ShadowScores } from './shadow-scores.ts'
-import type { KeyOutcome, RoleSigning } from './signing.ts'
+import type { RoleSigning } from './signing.ts'
 import { proveAccess, proveService } from './startup-checks.ts'
+import { type Vitals, vitalsOf } from './vitals.ts'
 
 /** What the roles of one keeper share. */
 export type RoleDeps = {
@@ -90,17 +88,7 @@ export type RoleAtWork = {
   readonly workflows: RoleWorkflows
   readonly orders: RoleOrders
   readonly shadowScores: ShadowScores
-  readonly vitals: {
-    /** Whether what a workflow reserved is anything to this role: what is in shadow is not to a live one. */
-    readonly counts: (one: Pick<Reservation, 'shadow' | 'signer'>) => boolean
-    readonly limits: Ruleset['limits']
-    readonly allowances: Ruleset['allowances']
-    /** What part of the loss budget is used; empty where it has none, or in shadow. */
-    readonly lossUsed: () => UsedParts
-    readonly arming: Observer['arming']
-    /** What the key's last call came to; null in shadow. */
-    readonly key: () => KeyOutcome | null
-  }
+  readonly vitals: Vitals
 }
 
 /** Prove the views of a role, and say of one that is nowhere where its policy names it. */
@@ -139,7 +127,7 @@ export async function openRole(
   deps: RoleDeps,
   stop: AbortSignal,
 ): Promise<RoleAtWork> {
-  const { agent, ruleset, apart } = rolePolicy
+  const { agent } = rolePolicy
   const { config, journal, client } = deps
   const { role } = agent
   const signer = agent.signer.address
@@ -193,14 +181,7 @@ export async function openRole(
       },
     }),
     orders: createRoleOrders(rolePolicy, opener, deps),
-    vitals: {
-      counts: (row) => counts(row) && isLimitedWith(row, apart),
-      limits: ruleset.limits,
-      allowances: ruleset.allowances,
-      lossUsed: signing?.lossUsed ?? (() => ({})),
-      arming: observer.arming,
-      key: signing?.key.outcome ?? (() => null),
-    },
+    vitals: vitalsOf(rolePolicy, signing, counts, observer),
   }
 }
 

@@ -10,7 +10,7 @@ import type { Stages } from '../pipeline/pipeline.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { createWalletSession, type WalletSession } from '../service/session.ts'
 import { createKeystoreSigner } from '../sign/keystore.ts'
-import { createKmsSigner } from '../sign/kms.ts'
+import { createKmsSigner, type KmsSigner } from '../sign/kms.ts'
 import type { Signer } from '../sign/signer.ts'
 import { signStopped, untilClosed } from '../sign/until-closed.ts'
 import { createExperience, type RoleExperience } from './experience.ts'
@@ -27,9 +27,14 @@ type RoleKey = {
   readonly signer: Signer
   /** Prove that it is the pinned key; once is enough. Throws what opening it throws, and the reason of `stop`. */
   readonly open: (stop: AbortSignal) => Promise<void>
+  /** Ask where it is whether it is there and may sign; `outcome` then says so. A key that was never open is not asked. */
+  readonly ask: () => Promise<void>
   /** What the last call of where it is came to. */
   readonly outcome: () => KeyOutcome
 }
+
+/** What is over once the key answers anything; what it refuses to sign is over once it signs. */
+const NO_ANSWER = ['kms.unreachable', 'kms.timeout']
 
 /** What a key's last call came to, `ok` or an error's code, and since when, milliseconds. */
 export type KeyOutcome = { readonly said: string; readonly sinceMs: number }
@@ -140,7 +145,7 @@ function createRoleKey(
   onCall: SigningDeps['onKmsCall'],
 ): RoleKey {
   const { address, ...where } = agent.signer
-  let opened: Signer | undefined
+  let opened: Opened | undefined
   let outcome: KeyOutcome = { said: 'ok', sinceMs: nowMs() }
   const note = (said: string) => {
     // Its credentials may have been replaced.
@@ -169,9 +174,20 @@ function createRoleKey(
         throw error
       }
     },
+    ask: async () => {
+      if (opened === undefined) return
+      const said = await opened.prove().then(
+        () => 'ok',
+        (error: unknown) => (error instanceof RolekeeperError ? error.code : 'unexpected'),
+      )
+      if (said !== 'ok' || NO_ANSWER.includes(outcome.said)) note(said)
+    },
     outcome: () => outcome,
   }
 }
+
+/** A signer that can be proven again; a keystore, once read, is as it is. */
+type Opened = Signer & Pick<KmsSigner, 'prove'>
 
 const notOpen = (address: Address) =>
   new RolekeeperError('sign.not_open', `The key of ${address} is not open yet.`, {
@@ -189,13 +205,11 @@ async function openSigner(
   { kms, environment }: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
   stop: AbortSignal,
-): Promise<Signer> {
+): Promise<Opened> {
   if (signer.kind === 'keystore') {
     const { path, password, address } = signer
-    return timed(
-      await createKeystoreSigner({ path, password: password.reveal(), address, environment }),
-      onCall,
-    )
+    const keystore = await createKeystoreSigner({ path, password: password.reveal(), address, environment })
+    return timed({ ...keystore, prove: async () => undefined }, onCall)
   }
   invariant(kms !== undefined, 'a configuration with a KMS signer names its KMS')
   const { accessKeyId, secretAccessKey, endpoint, region } = kms
@@ -216,7 +230,7 @@ async function openSigner(
   return timed(await createKmsSigner(settings, stop), onCall)
 }
 
-const timed = (signer: Signer, onCall: (outcome: string, tookMs: number) => void): Signer => ({
+const timed = (signer: Opened, onCall: (outcome: string, tookMs: number) => void): Opened => ({
   ...signer,
   signDigest: async (digest, signal) => {
     const startedAtMs = performance.now()

@@ -14,7 +14,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { type Background, startBackground } from './background.ts'
 import { endAll } from './end-all.ts'
 import { type Ground, openGround } from './ground.ts'
-import { createLookout } from './health/lookout.ts'
+import type { Payer } from './health/lookout.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
 import type { KeeperRecords } from './records.ts'
 import type { Reports } from './reports.ts'
@@ -71,6 +71,8 @@ export type Term = {
   /** End everything in it, also what has not begun; resolves when nothing goes on, or is late. */
   readonly end: () => Promise<void>
   readonly records: KeeperRecords
+  /** Who of it pays for gas. */
+  readonly payers: () => readonly Payer[]
   /** Why its fleet lets it sign nothing new, beside what its own records doubt; undefined where it does. */
   readonly safe: () => Refusal | undefined
 }
@@ -112,6 +114,7 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
       await endAll(parts.opened.toReversed(), deps)
     },
     records: seat.records,
+    payers: () => payersOf(seat.candidates),
     safe: () => seat.gate().safe,
   }
 }
@@ -232,7 +235,7 @@ function backgroundOf(
   staff: Staff,
   desk: SignerDesk,
   live: LiveWorkflows,
-  { clock, mail, log, client, nodes, records, candidates, gate, reports, stop }: Deps,
+  { clock, mail, log, client, records, gate, stop }: Deps,
 ): Background {
   const { nowMs } = clock
   const { journal } = records
@@ -244,10 +247,6 @@ function backgroundOf(
         if (live.get(workflow.id) === undefined) live.resume(workflow)
       }
     },
-    lookOut: createLookout({
-      ...{ nowMs, live: live.list, nodes, payers: payersOf(candidates), alarm: reports.alarm },
-      atWork: staff.atWork,
-    }),
     stopped: () => stopped(gate()),
     leavesOrders: () => stop.aborted,
   })

@@ -46,6 +46,7 @@ export function freshnessOf(
       `our clock is ${duration(-sinceHeadMs)} behind our node's head; the policy allows ${duration(limits.headAgeMsMax)}`,
     )
   }
+  const ours = problems.length
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000
     ageMs = Math.max(ageMs, lagMs)
@@ -60,7 +61,11 @@ export function freshnessOf(
     .filter(([, list]) => list.dropped > 0)
     .map(([name, list]) => `${list.dropped} rows of ${name} could not be read`)
   const message = [...problems, ...dropped].join('; ')
-  return { ok: problems.length === 0, ageMs, message: message === '' ? `${duration(ageMs)} old` : message }
+  const isOurs = problems.length > 0 && problems.length === ours && others.length === 0
+  return {
+    ...{ ok: problems.length === 0, ageMs, message: message === '' ? `${duration(ageMs)} old` : message },
+    ...(isOurs ? { isOurs } : {}),
+  }
 }
 
 function blockProblem(

@@ -10,19 +10,19 @@ const ABOUT = ['workflowId', 'role', 'signer', 'check', 'node', 'hash', 'problem
 
 /** Limit alarms: each of one code about one thing is raised at most once a minute. */
 export function createAlarms(
-  raise: (error: RolekeeperError, nowMs: number) => void,
+  raise: (error: RolekeeperError, nowMs: number, facet?: string) => void,
   nowMs: () => number,
-): (error: RolekeeperError) => void {
+): (error: RolekeeperError, facet?: string) => void {
   const raisedAtMs = new Map<string, number>()
-  return (error) => {
+  return (error, facet) => {
     const now = nowMs()
-    const about = [error.code, ...ABOUT.map((fact) => error.facts[fact] ?? '')].join(' ')
+    const about = [error.code, ...ABOUT.map((fact) => error.facts[fact] ?? ''), facet].join(' ')
     // Either way: a clock that was put back must not silence alarms until it has caught up.
     if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
     raisedAtMs.delete(about)
     raisedAtMs.set(about, now)
     const oldest = raisedAtMs.keys().next().value
     if (raisedAtMs.size > ALARMS_MAX && oldest !== undefined) raisedAtMs.delete(oldest)
-    raise(error, now)
+    raise(error, now, facet)
   }
 }

@@ -3,6 +3,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { isTerminal, type TerminalState, type Workflow, type WorkflowState } from '../workflow/workflow.ts'
 import type { ControlEvent } from './control-event.ts'
+import type { Facet } from './facet.ts'
 import type { MonitorEvent } from './monitor-event.ts'
 import type { SeatEvent } from './seat-event.ts'
 
@@ -111,7 +112,12 @@ type AlarmEvent = {
   readonly code: string
   readonly message: string
   readonly fix: string
+  /** The facet that is failing, where one is: its own event came before. */
+  readonly facet?: string
 }
+
+/** A facet of the keeper's health is otherwise than it was, and has been for two seconds. */
+export type FacetEvent = Omit<Facet, 'sinceMs'> & { readonly type: 'facet'; readonly at: string }
 
 /** The keeper watches and decides from here on. */
 type ReadyEvent = {
@@ -185,6 +191,7 @@ export type KeeperEvent =
   | HealthEvent
   | GainEvent
   | AlarmEvent
+  | FacetEvent
   | ReadyEvent
   | RoleEvent
   | SeatEvent

@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { NodeHealth } from '../chain/nodes.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Control } from './control.ts'
+import { FACET_STATES, type Facet } from './facet.ts'
 import type { FleetGauges } from './fleet-metrics.ts'
 
 /** How the feed hears of changes. */
@@ -56,6 +57,7 @@ export type Gauges = {
   }[]
   /** The same of the cap over all roles; empty where there is none. */
   readonly capUsed: Readonly<Record<string, number>>
+  readonly facets: readonly Facet[]
   /** Of an instance of a fleet. */
   readonly fleet?: FleetGauges
 }
@@ -73,6 +75,7 @@ export function createGauges(registry: Registry) {
       'config_hash',
       'ruleset_hash',
     ]),
+    facets: gauge('facet_state', '0: well; 1: a warning; 2: failing.', ['facet', 'about']),
     killed: gauge('killed', '1 while the kill file is there or cannot be read.'),
     paused: gauge('paused', '1 while the pause file is there.'),
     feedMode: gauge('feed_mode', '1 for the way the feed hears of changes now.', ['mode']),
@@ -131,6 +134,9 @@ export function createGauges(registry: Registry) {
 
 /** Show what is so now. */
 export function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges): void {
+  gauges.facets.reset()
+  for (const { facet, about, state } of now.facets)
+    gauges.facets.set({ facet, about }, FACET_STATES.indexOf(state))
   gauges.killed.set(Number(now.control.killed))
   gauges.paused.set(Number(now.control.paused))
   for (const mode of FEED_MODES) gauges.feedMode.set({ mode }, Number(mode === now.feed.mode))

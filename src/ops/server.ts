@@ -1,31 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { RolekeeperError } from '../errors.ts'
+import { type Facet, facetKey, failing } from './facet.ts'
 import { METRICS_TYPE } from './metrics.ts'
-
-/** One part of being ready, with the figure that says why. */
-export type Facet = { readonly ok: boolean; readonly message: string }
-
-/** The parts that must all be well for the keeper to do its work. */
-export const FACETS = [
-  'journal',
-  'seats',
-  'roles',
-  'signers',
-  'service',
-  'nodes',
-  'kms',
-  'feed',
-  'decision',
-  'control',
-] as const
-export type Readiness = Readonly<Record<(typeof FACETS)[number], Facet>>
 
 /** What the pages show. */
 type OpsDeps = {
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>
-  readonly readiness: () => Readiness
+  readonly facets: () => readonly Facet[]
 }
 
 /** The listener of `/metrics`, `/healthz` and `/readyz`. */
@@ -91,15 +74,23 @@ async function answer(request: IncomingMessage, host: string, deps: OpsDeps): Pr
       return { status: 200, type: METRICS_TYPE, body: await deps.metrics() }
     case '/healthz':
       return text(200, 'alive')
-    case '/readyz': {
-      const facets = deps.readiness()
-      const ready = Object.values(facets).every(({ ok }) => ok)
-      const body = `${JSON.stringify({ ready, facets })}\n`
-      return { status: ready ? 200 : 503, type: 'application/json', body }
-    }
+    case '/readyz':
+      return readiness(deps.facets())
     default:
       return text(404, 'try /metrics, /healthz or /readyz')
   }
+}
+
+/** Whether nothing is failing, and the facet that is to be mended first. */
+function readiness(facets: readonly Facet[]): Page {
+  const [first] = failing(facets)
+  const rows = facets.map((facet): [string, object] => {
+    const { facet: _, about: _about, sinceMs, ...rest } = facet
+    return [facetKey(facet), { ...rest, since: new Date(sinceMs).toISOString() }]
+  })
+  const cause = first === undefined ? {} : { cause: facetKey(first) }
+  const body = `${JSON.stringify({ ready: first === undefined, ...cause, facets: Object.fromEntries(rows) })}\n`
+  return { status: first === undefined ? 200 : 503, type: 'application/json', body }
 }
 
 /** A page of another site can point its own name at this address, but it cannot send ours, nor an address. */

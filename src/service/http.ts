@@ -46,8 +46,8 @@ export type Reply = { readonly status: number; readonly headers: Headers; readon
 /** What is reported about requests, for metrics. */
 export type HttpEvents = {
   readonly onCircuit: (phase: CircuitPhase) => void
-  /** An attempt ended: `ok`, `status_NNN`, or the failure's code. */
-  readonly onAttempt: (outcome: string, tookMs: number) => void
+  /** An attempt ended: `ok`, `status_NNN`, or the failure's code. `dateMs` is the service's clock as it answered, if it said. */
+  readonly onAttempt: (outcome: string, tookMs: number, dateMs: number | null) => void
 }
 
 /** The one way to the service's origin. */
@@ -118,13 +118,20 @@ export function createHttp(
         async () => {
           const startedAtMs = performance.now()
           const made = await request(call, sent)
-          events.onAttempt(outcomeOf(made), performance.now() - startedAtMs)
+          events.onAttempt(outcomeOf(made), performance.now() - startedAtMs, dateOf(made))
           return made
         },
         (made) => (made instanceof RolekeeperError || made.status >= 500 ? outcomeOf(made) : null),
       ),
     close: () => pool.destroy(),
   }
+}
+
+/** The `date` of an answer, to a second. */
+function dateOf(made: Reply | RolekeeperError): number | null {
+  const date = made instanceof RolekeeperError ? undefined : made.headers.date
+  const ms = typeof date === 'string' ? Date.parse(date) : Number.NaN
+  return Number.isNaN(ms) ? null : ms
 }
 
 function outcomeOf(made: Reply | RolekeeperError): string {

@@ -90,6 +90,12 @@ function assertPinned(
   }
 }
 
+/** A signer whose key is elsewhere. */
+export type KmsSigner = Signer & {
+  /** Prove the key again: that it is there, enabled, and the pinned one. Throws as opening it does. */
+  readonly prove: () => Promise<void>
+}
+
 /**
  * Open a signer on one AWS KMS key, after proving that it is the pinned key, enabled, and of the pinned address.
  * Rejects with a RolekeeperError: `kms.denied`, `kms.disabled`, `kms.not_found`, `kms.wrong_key`, `kms.bad_signature`,
@@ -98,7 +104,7 @@ function assertPinned(
  * A lost reply is retried with the same digest; no signature of an unread reply exists outside the KMS.
  * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
  */
-export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<Signer> {
+export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<KmsSigner> {
   const { keyId, address, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
   const { credentials, ...service } = where
   if (!KEY_ARN.test(keyId)) {
@@ -134,23 +140,27 @@ export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal)
     }
   }
 
-  const [key, description] = await Promise.all([
-    ask(
-      'GetPublicKey',
-      (abortSignal) => client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal }),
-      stop,
-    ),
-    ask(
-      'DescribeKey',
-      (abortSignal) => client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal }),
-      stop,
-    ),
-  ])
-  assertPinned(settings, key, description)
+  const prove = async (signal?: AbortSignal) => {
+    const [key, description] = await Promise.all([
+      ask(
+        'GetPublicKey',
+        (abortSignal) => client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal }),
+        signal,
+      ),
+      ask(
+        'DescribeKey',
+        (abortSignal) => client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal }),
+        signal,
+      ),
+    ])
+    assertPinned(settings, key, description)
+  }
+  await prove(stop)
 
   return {
     address,
     keyId,
+    prove: () => prove(),
     signDigest: async (digest, signal) => {
       const command = new SignCommand({
         KeyId: keyId,

@@ -48,9 +48,10 @@ it('sends nothing twice after a journal was restored from a backup, knows its ow
   const restored = await world.start()
   const alarm = await restored.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
   expect(alarm).toMatchObject({ message: expect.stringContaining('journal_behind_watermark') })
-  expect(await restored.page('/readyz')).toContain(
-    `"signers":{"ok":false,"message":"${world.signer.toLowerCase()} is SAFE (journal_behind_watermark)`,
-  )
+  expect(JSON.parse(await restored.page('/readyz')).facets['signer/liquidator']).toMatchObject({
+    state: 'failing',
+    message: expect.stringContaining(`${world.signer.toLowerCase()} is SAFE (journal_behind_watermark)`),
+  })
   await restored.until(liquidationOf(borrower)('succeeded'))
   expect(await sent()).toBeGreaterThanOrEqual(sentBefore)
   expect(await world.liquidated()).toEqual([borrower])

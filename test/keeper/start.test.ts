@@ -72,7 +72,10 @@ it.each([
   await keeper.until((event) => event.type === 'decision' && event.role === 'liquidator')
   expect(await keeper.until(isRole('allocator', 'down'))).toMatchObject({ check })
   expect(alarms(keeper, 'role.down')).toHaveLength(1)
-  expect(await keeper.page('/readyz')).toContain('"roles":{"ok":false,"message":"allocator is down: ')
+  expect(JSON.parse(await keeper.page('/readyz')).facets).toMatchObject({
+    'role/allocator': { state: 'failing', code: check },
+    'role/liquidator': { state: 'ok' },
+  })
   const metrics = await keeper.page('/metrics')
   expect(metrics).toContain('rolekeeper_role_up{role="allocator"} 0')
   expect(metrics).toContain('rolekeeper_role_up{role="liquidator"} 1')

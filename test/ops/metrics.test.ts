@@ -11,6 +11,9 @@ const facts = {
   roles: [{ role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false }],
 }
 const gauges: Gauges = {
+  facets: [
+    { facet: 'node', about: 'read-1', state: 'warning', code: 'node.left_out', message: '', sinceMs: 0 },
+  ],
   control: { killed: false, paused: true, pulled: [] },
   feed: { mode: 'polling', messageAgeMs: 1_500, connections: 2 },
   diskFreeBytes: 5_000_000_000,

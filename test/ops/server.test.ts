@@ -1,22 +1,20 @@
 import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { FACETS, type OpsServer, type Readiness, startOpsServer } from '../../src/ops/server.ts'
+import type { Facet } from '../../src/ops/facet.ts'
+import { type OpsServer, startOpsServer } from '../../src/ops/server.ts'
 
-const well = Object.fromEntries(FACETS.map((facet) => [facet, { ok: true, message: 'well' }])) as Readiness
-let readiness = well
+const WELL: Facet = { facet: 'service', about: '', state: 'ok', code: 'ok', message: 'fresh', sinceMs: 0 }
+let facets: readonly Facet[] = [WELL]
 const servers: OpsServer[] = []
 
 async function start(host = '127.0.0.1', port = 0): Promise<OpsServer> {
-  const server = await startOpsServer(
-    { host, port },
-    { metrics: async () => 'up 1\n', readiness: () => readiness },
-  )
+  const server = await startOpsServer({ host, port }, { metrics: async () => 'up 1\n', facets: () => facets })
   servers.push(server)
   return server
 }
 
 afterEach(async () => {
-  readiness = well
+  facets = [WELL]
   await Promise.all(servers.splice(0).map((server) => server.close()))
 })
 
@@ -45,14 +43,32 @@ describe("the operator's listener", () => {
       body: 'up 1\n',
     })
     expect(await get(`${url}/healthz`)).toMatchObject({ status: 200, body: 'alive\n' })
-    expect(JSON.parse((await get(`${url}/readyz`)).body)).toEqual({ ready: true, facets: well })
+    expect(JSON.parse((await get(`${url}/readyz`)).body)).toEqual({
+      ready: true,
+      facets: { service: { state: 'ok', code: 'ok', message: 'fresh', since: '1970-01-01T00:00:00.000Z' } },
+    })
   })
 
-  it.each(FACETS)('is not ready while %s is not well', async (facet) => {
-    readiness = { ...well, [facet]: { ok: false, message: 'silent for 40 s; the limit is 30 s' } }
+  it('is not ready while a facet is failing, and names the one to mend', async () => {
+    const late: Facet = {
+      ...WELL,
+      facet: 'duty',
+      about: 'allocator',
+      state: 'failing',
+      because: 'node/read-1',
+    }
+    facets = [WELL, late, { ...WELL, facet: 'node', about: 'read-1', state: 'failing' }]
     const page = await get(`${(await start()).url}/readyz`)
     expect(page.status).toBe(503)
-    expect(JSON.parse(page.body)).toEqual({ ready: false, facets: readiness })
+    expect(JSON.parse(page.body)).toMatchObject({
+      ...{ ready: false, cause: 'node/read-1' },
+      facets: { 'duty/allocator': { because: 'node/read-1' } },
+    })
+  })
+
+  it('is ready while a facet only warns', async () => {
+    facets = [{ ...WELL, state: 'warning' }]
+    expect((await get(`${(await start()).url}/readyz`)).status).toBe(200)
   })
 
   it.each([
@@ -78,7 +94,7 @@ describe("the operator's listener", () => {
   it('answers 500 without detail when a page fails', async () => {
     const server = await startOpsServer(
       { host: '127.0.0.1', port: 0 },
-      { metrics: async () => Promise.reject(new Error('canary')), readiness: () => well },
+      { metrics: async () => Promise.reject(new Error('canary')), facets: () => [WELL] },
     )
     servers.push(server)
     expect(await get(`${server.url}/metrics`)).toMatchObject({ status: 500, body: 'internal error\n' })

@@ -6,7 +6,7 @@ import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesO
 import { readUsed, type Used } from './used.ts'
 
 /** Read every gauge, now. */
-export async function readGauges(deps: HealthDeps): Promise<Gauges> {
+export async function readGauges(deps: HealthDeps): Promise<Omit<Gauges, 'facets'>> {
   const nowMs = deps.clock.nowMs()
   const feed = deps.feed()
   const fleet = deps.fleet()

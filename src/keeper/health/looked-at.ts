@@ -16,14 +16,16 @@ import { openMs } from './lookout.ts'
 export type HealthDeps = {
   readonly clock: Clock
   /** Of each seat that it holds; alone, one term of all. */
-  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe'>[]
+  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe' | 'payers'>[]
   readonly standing: () => Standing
   /** Of an instance of a fleet; null alone. */
   readonly fleet: () => FleetGauges | null
   /** Null until the keeper hears of changes. */
   readonly feed: () => ReturnType<Feed['state']> | null
   /** Undefined until they are connected. */
-  readonly nodes: () => Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
+  readonly nodes: () =>
+    | Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs' | 'recent' | 'balanceWei'>
+    | undefined
   readonly control: () => Control
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: () => RolekeeperError | null
@@ -32,6 +34,9 @@ export type HealthDeps = {
   readonly diskFreeBytes: () => number | null
   /** What all roles together may move; absent: each has its own limits alone. */
   readonly cap: Cap | undefined
+  readonly directory: string
+  /** By how much our clock is behind the service's, milliseconds, when it last answered; null before. */
+  readonly behindServiceMs: () => number | null
 }
 
 export const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())

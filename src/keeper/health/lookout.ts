@@ -5,7 +5,6 @@ import type { Role } from '../../service/contract/roles.ts'
 import { duration, native } from '../../units.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import type { RoleAtWork } from '../role.ts'
 
 /** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
 export const OPEN_MS_MAX = 60_000
@@ -16,17 +15,14 @@ const CONFIRMED_MS_MAX = 660_000
 /** What is final is ended within seconds, where the nodes answer. */
 const FINAL_MS_MAX = 120_000
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
-const RUNWAY_MIN = 3n
-const BALANCES_MS = 60_000
+export const RUNWAY_MIN = 3n
 
 /** A decision older than this many milliseconds is four sweeps missed. */
 export const DECISION_MS_MAX = 20_000
-/** A key is asked again meanwhile; what waits for it gets no younger. */
-const KEY_MS_MAX = 20_000
 /** A node that catches up by then is not worth an alarm. */
-const LEFT_OUT_MS_MAX = 30_000
+const LEFT_OUT_MS_MAX = 10_000
 /** Until enough nodes agree again nothing is signed and nothing ends. */
-export const NO_QUORUM_MS_MAX = 30_000
+export const NO_QUORUM_MS_MAX = 15_000
 
 /** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
 export const openMs = ({ attempts }: Slot, nowMs: number): number =>
@@ -34,52 +30,6 @@ export const openMs = ({ attempts }: Slot, nowMs: number): number =>
 
 /** A signer that pays for gas, and what one of its workflows may pay at most. */
 export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
-
-/** A role at work, as far as one sees from outside whether it works. */
-export type Worker = Pick<RoleAtWork, 'role' | 'signer'> & {
-  readonly duty: Pick<RoleAtWork['duty'], 'failing'>
-  readonly vitals: Pick<RoleAtWork['vitals'], 'key'>
-}
-
-/** What looking out needs. */
-type LookoutDeps = {
-  readonly nowMs: () => number
-  readonly live: () => readonly Workflow[]
-  readonly nodes: Pick<Nodes, 'agree' | 'balanceWei' | 'health' | 'quorumMissingSinceMs'>
-  readonly payers: readonly Payer[]
-  readonly atWork: () => readonly Worker[]
-  readonly alarm: (error: RolekeeperError) => void
-}
-
-/**
- * Create what looks for workflows that stay too long where they are, for nodes that are left out or too few, for roles that
- * see or sign nothing, and for signers that run out of gas: by our own record, so that it also sees what no step gets to.
- * @returns one look. Throws what reading balances throws.
- */
-export function createLookout({
-  nowMs,
-  live,
-  nodes,
-  payers,
-  atWork,
-  alarm,
-}: LookoutDeps): () => Promise<void> {
-  let readAtMs = Number.NEGATIVE_INFINITY
-  return async () => {
-    const missingMs = nowMs() - (nodes.quorumMissingSinceMs() ?? nowMs())
-    if (missingMs > NO_QUORUM_MS_MAX) alarm(noQuorum(nodes, missingMs))
-    for (const left of nodes.health().flatMap((node) => leftOutOf(node, nowMs()))) alarm(left)
-    for (const overdue of live().flatMap((workflow) => overdueOf(workflow, nowMs()))) alarm(overdue)
-    for (const worker of atWork()) for (const each of idleOf(worker, nowMs())) alarm(each)
-    if (Math.abs(nowMs() - readAtMs) < BALANCES_MS) return
-    readAtMs = nowMs()
-    const reads = payers.map(async (payer) => {
-      const balanceWei = await nodes.balanceWei(payer.signer)
-      if (balanceWei < RUNWAY_MIN * payer.gasWeiMax) alarm(lowBalance(payer, balanceWei))
-    })
-    await Promise.all(reads)
-  }
-}
 
 /**
  * What of a workflow takes too long, as alarms of its signer or role and not its own, so that a thousand workflows
@@ -144,7 +94,7 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
     },
   )
 
-const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
+export const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
   new RolekeeperError(
     'node.no_quorum',
     `For ${duration(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
@@ -160,7 +110,7 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
   )
 
 /** The alarm of a node that is left out for too long, if any. Pure. */
-function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHealth, nowMs: number) {
+export function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHealth, nowMs: number) {
   if (state === 'ok' || nowMs - sinceMs <= LEFT_OUT_MS_MAX) return []
   const lag = `${blocksBehind ?? 'an unknown number of'} blocks behind`
   return [
@@ -176,24 +126,13 @@ function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHe
   ]
 }
 
-/** What keeps a role at work from its work for too long, as alarms: it sees nothing, or nothing is signed for it. Pure. */
-export function idleOf({ role, signer, duty, vitals }: Worker, nowMs: number): readonly RolekeeperError[] {
-  const failing = duty.failing()
-  const key = vitals.key()
-  const blindMs = failing === null ? 0 : nowMs - failing.sinceMs
-  const unsignedMs = key === null || key.said === 'ok' ? 0 : nowMs - key.sinceMs
-  return [
-    ...(failing !== null && blindMs > DECISION_MS_MAX ? [notDeciding(role, failing.error, blindMs)] : []),
-    ...(key !== null && unsignedMs > KEY_MS_MAX ? [notSigning({ role, signer }, key.said, unsignedMs)] : []),
-  ]
-}
-
-function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
+/** Say that a role sees nothing, and for how long. Pure. */
+export function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
   const known = error instanceof RolekeeperError ? error : null
   const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
   return new RolekeeperError(
     'role.not_deciding',
-    `The ${role} has decided nothing for ${duration(ms)}; ${duration(DECISION_MS_MAX)} is too long. Last: ${why}`,
+    `The ${role} has decided nothing for ${duration(ms)}: ${why}`,
     {
       fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
       facts: { role, reason: known?.code ?? 'unexpected' },
@@ -202,10 +141,15 @@ function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
   )
 }
 
-const notSigning = ({ role, signer }: Pick<Worker, 'role' | 'signer'>, said: string, ms: number) =>
+/** Say that a key does not sign, and for how long. Pure. */
+export const notSigning = (
+  { role, signer }: { readonly role: Role; readonly signer: Address },
+  said: string,
+  ms: number,
+) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} has signed nothing for ${duration(ms)} (${said}); ${duration(KEY_MS_MAX)} is too long.`,
+    `The key of the ${role}'s signer ${signer} signs nothing for ${duration(ms)} (${said}).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: said },
@@ -213,7 +157,7 @@ const notSigning = ({ role, signer }: Pick<Worker, 'role' | 'signer'>, said: str
     },
   )
 
-const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
+export const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
   new RolekeeperError(
     'signer.low_balance',
     `The ${role}'s signer ${signer} holds ${native(balanceWei)}; one workflow may pay ${native(gasWeiMax)} for gas, and ${RUNWAY_MIN} of them are the least.`,

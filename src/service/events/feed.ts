@@ -20,7 +20,7 @@ const GOOD_CONNECTION_MS = 10_000
 type FeedMode = 'stream' | 'polling' | 'down'
 
 /** What the feed has done since it started, for metrics. */
-type FeedState = {
+export type FeedState = {
   readonly mode: FeedMode
   /** When the service last said anything, events and heartbeats alike; null before the first. */
   readonly lastMessageAtMs: number | null

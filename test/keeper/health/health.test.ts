@@ -7,6 +7,7 @@ import { loadRunConfig } from '../../../src/config/config.ts'
 import { RolekeeperError, refuse } from '../../../src/errors.ts'
 import { startHealth } from '../../../src/keeper/health/health.ts'
 import { openRecords } from '../../../src/keeper/records.ts'
+import { createLog } from '../../../src/ops/log.ts'
 import { createMetrics } from '../../../src/ops/metrics.ts'
 
 const NOW_MS = 1_000
@@ -19,6 +20,7 @@ const EXAMPLE = {
   },
   isWellKnown: () => false,
 }
+const DEPS = { behindServiceMs: () => null }
 const FACTS = {
   version: '0.0.0',
   environment: 'sandbox',
@@ -27,14 +29,20 @@ const FACTS = {
   isInFleet: false,
   roles: [],
 }
+const REPORTS = {
+  reports: { metrics: createMetrics(FACTS), emit: () => undefined, alarm: () => undefined },
+  log: createLog({ level: 'silent', secrets: [] }),
+}
 
 it('claims nothing of service, keys, signers and decisions while nodes hang at a start', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'health-'))
   const config = { directory, chain: { id: 1 }, agents: [] }
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
-  const page = await startHealth({ host: '127.0.0.1', port: 0 }, createMetrics(FACTS), {
+  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, {
+    ...DEPS,
+    directory,
     clock: { ...systemClock, nowMs: () => NOW_MS },
-    terms: () => [{ records, states: () => [], live: () => [], safe: () => undefined }],
+    terms: () => [{ records, states: () => [], live: () => [], safe: () => undefined, payers: () => [] }],
     standing: () => ({ ok: true, message: 'alone', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined },
@@ -47,13 +55,12 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
   try {
     const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())
     expect(facets).toMatchObject({
-      roles: { ok: false, message: 'none is open yet' },
-      signers: { ok: false, message: 'not compared with the chain yet' },
-      service: { ok: false, message: 'not read yet' },
-      nodes: { ok: false, message: expect.stringContaining('Node read-1 did not answer.') },
-      kms: { ok: false, message: 'no key is open' },
-      decision: { ok: false, message: 'no decision yet' },
+      chain: { state: 'failing', code: 'node.timeout', message: 'Node read-1 did not answer.' },
+      service: { state: 'failing', code: 'service.not_read', because: 'chain' },
+      stream: { state: 'failing', because: 'chain' },
+      journal: { state: 'ok' },
     })
+    expect(Object.keys(facets).filter((key) => /^(key|role|duty)/.test(key))).toEqual([])
   } finally {
     await page.close()
     await records.close()
@@ -66,9 +73,11 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const states = () => config.agents.map((agent) => ({ agent, state: { type: 'opening' as const } }))
   const safe = () => refuse('safe', '0x66 is SAFE (fleet_amnesia): Redis has forgotten.')
-  const page = await startHealth({ host: '127.0.0.1', port: 0 }, createMetrics(FACTS), {
+  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, {
+    ...DEPS,
+    directory,
     clock: systemClock,
-    terms: () => [{ records, states, live: () => [], safe }],
+    terms: () => [{ records, states, live: () => [], safe, payers: () => [] }],
     standing: () => ({ ok: true, message: '1 of 1 held', isStandby: false }),
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
@@ -78,9 +87,9 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
   })
   try {
     const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())
-    expect(facets.signers).toEqual({
-      ok: false,
-      message: '0x66 is SAFE (fleet_amnesia): Redis has forgotten. See `rolekeeper safe`.',
+    expect(facets['signer/liquidator']).toMatchObject({
+      ...{ state: 'failing', code: 'signer.safe', fix: 'see `rolekeeper safe`' },
+      message: '0x66 is SAFE (fleet_amnesia): Redis has forgotten.',
     })
     expect(await (await fetch(`${page.url}/metrics`)).text()).toContain(
       'rolekeeper_signers_safe{role="liquidator",check="fleet"} 1',

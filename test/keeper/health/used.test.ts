@@ -36,6 +36,7 @@ const vitals = {
   ...{ limits: ruleset.limits, allowances: ruleset.allowances },
   counts: ({ shadow }: Pick<Reservation, 'shadow'>) => shadow !== true,
   ...{ lossUsed: () => ({ loss_per_hour: 0.3 }), arming: () => ({ armed: 0, unarmed: 0 }), key: () => null },
+  ...{ askKey: async () => undefined, headAgeMsMax: 30_000 },
 }
 const cap = {
   perHour: { usdMicrosMax: usd(4_000), gasWeiMax: ether(1_000) },

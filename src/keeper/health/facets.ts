@@ -1,0 +1,84 @@
+import { type Facet, type Finding, facetKey } from '../../ops/facet.ts'
+import type { Log } from '../../ops/log.ts'
+import type { Reports } from '../reports.ts'
+import { causesOf } from './causes.ts'
+
+/** What lasts no longer is not worth a line: a request that was lost, a block that was late. */
+const SETTLE_MS = 2_000
+
+/** What looking needs. */
+type FacetsDeps = {
+  readonly find: () => readonly Finding[]
+  readonly nowMs: () => number
+  readonly log: Pick<Log, 'info' | 'warn'>
+  readonly reports: Pick<Reports, 'emit' | 'alarm'>
+}
+
+/** The facets of one keeper. */
+export type Facets = {
+  readonly look: () => void
+  /** As they were found last. */
+  readonly list: () => readonly Facet[]
+}
+
+/** A facet as it is, and the code that was last made known. */
+type Known = { readonly facet: Facet; readonly said: string }
+
+/**
+ * Create the facets. Each is as it was found last; a change that lasts is made known by a line of the log, an event and, where
+ * somebody must act and nothing else is the cause, by an alarm for as long as it is so.
+ */
+export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets {
+  let known = new Map<string, Known>()
+  const announce = (facet: Facet) => {
+    const { message, fix, because, sinceMs: _, ...what } = facet
+    log[facet.state === 'ok' ? 'info' : 'warn']('a facet changed', { ...what, because, why: message, fix })
+    const at = new Date(nowMs()).toISOString()
+    reports.emit({
+      ...{ type: 'facet', at, ...what, message },
+      ...(fix === undefined ? {} : { fix }),
+      ...(because === undefined ? {} : { because }),
+    })
+  }
+  return {
+    look: () => {
+      const found = find()
+      const because = causesOf(found)
+      const next = new Map<string, Known>()
+      for (const finding of found) {
+        const key = facetKey(finding)
+        const before = known.get(key)
+        const facet = facetOf(finding, because.get(key), before?.facet, nowMs())
+        const isSettled = isSure(finding) || nowMs() - facet.sinceMs >= SETTLE_MS
+        const said = before?.said ?? 'ok'
+        if (isSettled && facet.code !== said) announce(facet)
+        if (isSettled && finding.state !== 'ok' && finding.isSaid !== true && facet.because === undefined)
+          reports.alarm(finding.error, key)
+        next.set(key, { facet, said: isSettled ? facet.code : said })
+      }
+      known = next
+    },
+    list: () => [...known.values()].map(({ facet }) => facet),
+  }
+}
+
+const isSure = (finding: Finding) => finding.state !== 'ok' && finding.isSure === true
+
+function facetOf(
+  finding: Finding,
+  because: string | undefined,
+  before: Facet | undefined,
+  nowMs: number,
+): Facet {
+  const { facet, about, state } = finding
+  const { code, message, fix } =
+    finding.state === 'ok'
+      ? { code: 'ok', message: finding.message, fix: undefined }
+      : { ...finding.error, code: finding.error.code, message: finding.error.shortMessage }
+  const sinceMs = before?.code === code ? before.sinceMs : nowMs
+  return {
+    ...{ facet, about, state, code, message, sinceMs },
+    ...(fix === undefined ? {} : { fix }),
+    ...(because === undefined ? {} : { because }),
+  }
+}

@@ -1,0 +1,86 @@
+import type { Finding } from '../../ops/facet.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import { chainFinding, gasFinding, nodeFindings, noncesFinding } from './chain-findings.ts'
+import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
+import { clockFinding, controlFindings, diskFinding, journalFinding, seatsFinding } from './own-findings.ts'
+import type { Probes } from './probes.ts'
+import {
+  approvalsFinding,
+  dutyFinding,
+  keyFinding,
+  roleFinding,
+  serviceFinding,
+  signerFinding,
+  streamFinding,
+} from './role-findings.ts'
+
+/** Find how every facet is, by what is known now: nothing is asked. */
+export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
+  const nowMs = deps.clock.nowMs()
+  const headAtMs = probes.headAtMs()
+  const live = liveOf(deps)
+  const behindHeadMs = headAtMs === null ? null : headAtMs - nowMs
+  return [
+    ...controlFindings(deps.control()),
+    journalFinding(probes.journalFailed(), live.length),
+    diskFinding(deps, deps.diskFreeBytes()),
+    clockFinding({ behindHeadMs, behindServiceMs: deps.behindServiceMs() }),
+    seatsFinding(deps.standing()),
+    chainFinding(
+      {
+        ...{ nodes: deps.nodes(), waitsFor: deps.waitsFor() },
+        headAgeMs: ageMs(headAtMs, nowMs),
+        headAgeMsMax: leastOf(atWork(deps).map(({ vitals }) => vitals.headAgeMsMax)),
+      },
+      nowMs,
+    ),
+    ...nodeFindings(deps.nodes()?.health() ?? [], nowMs),
+    streamFinding(deps.feed()),
+    ...(deps.standing().isStandby ? [] : findOfSeats(deps, probes)),
+    approvalsFinding(live, nowMs),
+  ]
+}
+
+const leastOf = (figures: readonly number[]) => (figures.length === 0 ? null : Math.min(...figures))
+
+/** What is found of the roles, for as long as seats of them are held. */
+function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
+  const nowMs = deps.clock.nowMs()
+  const places = rolesOf(deps).map(({ agent, state }) => ({ role: agent.role, state }))
+  const working = atWork(deps)
+  const live = liveOf(deps)
+  const terms = deps.terms()
+  const names = [...new Set([...places.map(({ role }) => role), ...live.map(({ role }) => role)])]
+  const signersOf = (name: Role) => [
+    ...new Set([
+      ...rolesOf(deps).flatMap(({ agent: { role, signer } }) => (role === name ? [signer.address] : [])),
+      ...live.flatMap(({ role, signer }) => (role === name ? [signer] : [])),
+    ]),
+  ]
+  const payers = terms.flatMap((term) => term.payers())
+  return [
+    serviceFinding(working),
+    ...worst(working.map((role) => keyFinding(role, nowMs))),
+    ...worst(payers.map((payer) => gasFinding(payer, probes.balanceWei(payer.signer)))),
+    ...names.map((name) => signerFinding(name, signersOf(name), terms)),
+    ...names.map((name) =>
+      noncesFinding(
+        name,
+        live.filter(({ role }) => role === name),
+        nowMs,
+      ),
+    ),
+    ...worst(places.map(roleFinding)),
+    ...worst(working.map((role) => dutyFinding(role, nowMs))),
+  ]
+}
+
+const STATES: readonly Finding['state'][] = ['failing', 'warning', 'ok']
+
+/** Of several keys of a role, the one that is worst off speaks. */
+function worst(findings: readonly Finding[]): readonly Finding[] {
+  const byRole = Map.groupBy(findings, ({ about }) => about)
+  return [...byRole.values()].flatMap(
+    (each) => each.toSorted((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state))[0] ?? [],
+  )
+}

@@ -1,0 +1,139 @@
+import type { RunConfig } from '../../config/config.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
+import type { Control, Pulled } from '../../ops/control.ts'
+import type { Finding } from '../../ops/facet.ts'
+import { duration } from '../../units.ts'
+import type { Standing } from '../seating.ts'
+
+/** What a clock is compared with: chain time against ours, and the service's own, milliseconds that ours is behind. */
+export type ClockSeen = {
+  /** Of the agreed head; null before there is one. A head is made before we see it, so ours is never far behind it. */
+  readonly behindHeadMs: number | null
+  /** By the `date` of the service's last answer; null before there is one. */
+  readonly behindServiceMs: number | null
+}
+
+/** What is signed holds for a minute or less, and blocks of a shared chain are a few seconds off. */
+export const CLOCK_MS_MAX = 15_000
+
+/** A journal that has not answered by then holds everything up. */
+export const JOURNAL_MS_MAX = 3_000
+
+/** What a day of work writes is a tenth of it. */
+const DISK_BYTES_WARNING = 1_073_741_824
+/** SQLite needs room for its log even to finish what is under way. */
+const DISK_BYTES_MIN = 134_217_728
+
+/** The switches, each that is on by who pulled it; a state directory that cannot be read counts as both. Pure. */
+export function controlFindings({ pulled, isUnreadable }: Control): readonly Finding[] {
+  if (isUnreadable === true) return [{ facet: 'kill', about: '', state: 'failing', error: UNREADABLE }]
+  const of = (facet: 'kill' | 'pause'): readonly Finding[] => {
+    const on = pulled.filter((each) => each.switch === facet)
+    if (on.length === 0) return [{ facet, about: '', state: 'ok', message: 'off' }]
+    return on.map((each) => ({
+      ...{ facet, about: each.role ?? '', state: 'failing', isSaid: true, isSure: true },
+      error: pulledError(each),
+    }))
+  }
+  return [...of('kill'), ...of('pause')]
+}
+
+const UNREADABLE = new RolekeeperError(
+  'control.unreadable',
+  'The state directory of this keeper cannot be read, which counts as killed: nothing is signed.',
+  { fix: 'look at the disk and at who may read the directory.', retry: 'later' },
+)
+
+function pulledError({ switch: which, role, by, atMs, reason }: Pulled): RolekeeperError {
+  const who = `${by ?? 'by hand'}, ${new Date(atMs).toISOString()}${reason === null ? '' : `: ${printable(reason)}`}`
+  return which === 'kill'
+    ? new RolekeeperError('control.killed', `Killed, nothing is signed (${who}).`, {
+        fix: '`rolekeeper unkill`, once what it was pulled for is over.',
+      })
+    : new RolekeeperError('control.paused', `Paused, nothing new begins (${who}).`, {
+        fix: `\`rolekeeper resume${role === undefined ? '' : ` ${role}`}\`, once what it was paused for is over.`,
+      })
+}
+
+/** Whether this keeper's share of the seats is held. Pure. */
+export const seatsFinding = ({ ok, message }: Standing): Finding =>
+  ok
+    ? { facet: 'seats', about: '', state: 'ok', message }
+    : {
+        facet: 'seats',
+        about: '',
+        state: 'failing',
+        error: new RolekeeperError('seats.not_held', `Seats are not held: ${message}`, {
+          fix: 'see `rolekeeper fleet`: what Redis says, and who else holds them.',
+          retry: 'later',
+        }),
+      }
+
+/** Whether the journal takes what is written, by what a write ended in. Pure. */
+export const journalFinding = (failed: unknown, live: number): Finding =>
+  failed === null
+    ? { facet: 'journal', about: '', state: 'ok', message: `${live} workflows live` }
+    : { facet: 'journal', about: '', state: 'failing', error: journalError(failed) }
+
+const journalError = (failed: unknown) =>
+  failed instanceof RolekeeperError
+    ? failed
+    : new RolekeeperError(
+        'journal.not_writing',
+        `The journal takes nothing: ${codeOf(failed)}. Without it nothing is signed and nothing ends.`,
+        {
+          fix: 'look at the disk of the state directory: its room, and who may write there.',
+          retry: 'later',
+        },
+      )
+
+/** The code of another's error; its message may hold a path or a URL. */
+const codeOf = (error: unknown) =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'an unexpected error'
+
+/** What room the state directory has. `freeBytes` is null where nobody says. Pure. */
+export function diskFinding({ directory }: Pick<RunConfig, 'directory'>, freeBytes: number | null): Finding {
+  const where = { facet: 'disk', about: '' } as const
+  const free = freeBytes === null ? 'unknown' : `${Math.floor(freeBytes / 1_048_576)} MiB free`
+  if (freeBytes === null || freeBytes >= DISK_BYTES_WARNING) return { ...where, state: 'ok', message: free }
+  const state = freeBytes < DISK_BYTES_MIN ? 'failing' : 'warning'
+  const error = new RolekeeperError(
+    'disk.low',
+    `The disk of ${directory} has ${free}; ${DISK_BYTES_WARNING / 1_048_576} MiB are careful, and below ${DISK_BYTES_MIN / 1_048_576} the journal may stop.`,
+    { fix: 'make room there: what cannot be written is not signed.', retry: 'later' },
+  )
+  return { ...where, state, error }
+}
+
+/**
+ * Whether our clock is right. What the chain and the service say together is so; the service alone says it of itself as well,
+ * and a head that is old says nothing, because a chain may stand still. Pure.
+ */
+export function clockFinding({ behindHeadMs, behindServiceMs }: ClockSeen): Finding {
+  const where = { facet: 'clock', about: '' } as const
+  const isBehindHead = behindHeadMs !== null && behindHeadMs > CLOCK_MS_MAX
+  const isHeadOld = behindHeadMs !== null && behindHeadMs < -CLOCK_MS_MAX
+  if (isBehindHead)
+    return { ...where, state: 'failing', error: clockOff(behindHeadMs, "the chain's newest block") }
+  const isAhead = behindServiceMs !== null && behindServiceMs < -CLOCK_MS_MAX
+  if (isAhead && (isHeadOld || behindHeadMs === null))
+    return { ...where, state: 'failing', error: clockOff(behindServiceMs, "the service's clock") }
+  const off = behindServiceMs ?? 0
+  if (Math.abs(off) > CLOCK_MS_MAX)
+    return {
+      ...where,
+      state: 'warning',
+      error: clockOff(off, "the service's clock, though not of the chain"),
+    }
+  return { ...where, state: 'ok', message: `within ${duration(CLOCK_MS_MAX)} of the chain and the service` }
+}
+
+const clockOff = (ms: number, of: string) =>
+  new RolekeeperError(
+    'clock.off',
+    `Our clock is ${duration(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead'} of ${of}; ${duration(CLOCK_MS_MAX)} is the most.`,
+    {
+      fix: 'set the clock by NTP (`timedatectl`): by a wrong one what is fresh looks stale, and deadlines lie in the past.',
+      retry: 'later',
+    },
+  )

@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { RolekeeperError } from '../../../src/errors.ts'
+import { causesOf } from '../../../src/keeper/health/causes.ts'
+import {
+  type ChainSeen,
+  chainFinding,
+  gasFinding,
+  nodeFindings,
+} from '../../../src/keeper/health/chain-findings.ts'
+import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/own-findings.ts'
+import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/role-findings.ts'
+import type { RoleAtWork } from '../../../src/keeper/role.ts'
+import type { FacetName, Finding } from '../../../src/ops/facet.ts'
+import { SIGNER } from '../../support/workflows.ts'
+
+const NOW = 10_000_000
+/** How a finding ends: its state and its code. */
+const told = (finding: Finding) => [finding.state, finding.state === 'ok' ? 'ok' : finding.error.code]
+
+describe('the clock', () => {
+  it.each([
+    ['right', { behindHeadMs: -2_000, behindServiceMs: 400 }, ['ok', 'ok']],
+    ['not compared yet', { behindHeadMs: null, behindServiceMs: null }, ['ok', 'ok']],
+    ['right, on a chain that stands still', { behindHeadMs: -300_000, behindServiceMs: 0 }, ['ok', 'ok']],
+    ['five minutes ahead', { behindHeadMs: -300_000, behindServiceMs: -300_000 }, ['failing', 'clock.off']],
+    [
+      'five minutes ahead, with no node',
+      { behindHeadMs: null, behindServiceMs: -300_000 },
+      ['failing', 'clock.off'],
+    ],
+    ['five minutes behind', { behindHeadMs: 300_000, behindServiceMs: 300_000 }, ['failing', 'clock.off']],
+    [
+      'apart from a service that is alone with it',
+      { behindHeadMs: -1_000, behindServiceMs: 60_000 },
+      ['warning', 'clock.off'],
+    ],
+  ])('is %s', (_, seen, expected) => {
+    expect(told(clockFinding(seen))).toEqual(expected)
+  })
+})
+
+describe('the chain', () => {
+  const well: ChainSeen = {
+    nodes: { agree: 2, health: () => [], quorumMissingSinceMs: () => null },
+    ...{ waitsFor: null, headAgeMs: 2_000, headAgeMsMax: 30_000 },
+  }
+  it.each([
+    ['followed', {}, ['ok', 'ok']],
+    ['two thirds of what is allowed behind', { headAgeMs: 20_001 }, ['warning', 'node.head_old']],
+    ['older than policies allow', { headAgeMs: 30_001 }, ['failing', 'node.head_old']],
+    ['not followed yet', { nodes: undefined }, ['failing', 'chain.not_followed']],
+    [
+      'without a quorum for 15 s',
+      { nodes: { ...well.nodes, agree: 2, health: () => [], quorumMissingSinceMs: () => NOW - 15_001 } },
+      ['failing', 'node.no_quorum'],
+    ],
+  ])('is %s', (_, change, expected) => {
+    expect(told(chainFinding({ ...well, ...change }, NOW))).toEqual(expected)
+  })
+
+  it('names each node that is left out for ten seconds, and why', () => {
+    const node = {
+      lastErrorCode: 'node.timeout',
+      disagreements: 0,
+      blocksBehind: 7,
+      headNumber: 1n,
+      errors: 0,
+    }
+    const found = nodeFindings(
+      [
+        { ...node, node: 'read-1', state: 'ok', sinceMs: 0 },
+        { ...node, node: 'read-2', state: 'behind', sinceMs: NOW - 10_001 },
+        { ...node, node: 'read-3', state: 'down', sinceMs: NOW - 10_001 },
+        { ...node, node: 'read-4', state: 'down', sinceMs: NOW - 10_000 },
+      ],
+      NOW,
+    )
+    expect(found.map((each) => [each.about, ...told(each)])).toEqual([
+      ['read-1', 'ok', 'ok'],
+      ['read-2', 'warning', 'node.left_out'],
+      ['read-3', 'failing', 'node.left_out'],
+      ['read-4', 'ok', 'ok'],
+    ])
+  })
+})
+
+it.each([
+  [null, ['ok', 'ok']],
+  [30n, ['ok', 'ok']],
+  [29n, ['warning', 'signer.low_balance']],
+  [9n, ['failing', 'signer.low_balance']],
+])('of a role whose workflow may pay 10 wei, %s wei are said to be %s', (balanceWei, expected) => {
+  const finding = gasFinding({ role: 'liquidator', signer: SIGNER, gasWeiMax: 10n }, balanceWei)
+  expect([finding.about, ...told(finding)]).toEqual(['liquidator', ...expected])
+})
+
+it('says of a disk how much room it has, and of a journal what it fails for', () => {
+  expect(told(diskFinding({ directory: '/state' }, 2 ** 30))).toEqual(['ok', 'ok'])
+  expect(told(diskFinding({ directory: '/state' }, 2 ** 30 - 1))).toEqual(['warning', 'disk.low'])
+  expect(told(diskFinding({ directory: '/state' }, 2 ** 27 - 1))).toEqual(['failing', 'disk.low'])
+  expect(told(journalFinding(null, 3))).toEqual(['ok', 'ok'])
+  const full = Object.assign(new Error('/state/journal.sqlite'), { code: 'ENOSPC' })
+  const found = journalFinding(full, 3)
+  expect(told(found)).toEqual(['failing', 'journal.not_writing'])
+  expect(JSON.stringify(found)).not.toContain('/state')
+})
+
+type Worker = Parameters<typeof serviceFinding>[0][number]
+const worker = (failing: unknown, freshness: { ok: boolean; isOurs?: true } | null): Worker =>
+  ({
+    duty: {
+      failing: () => (failing === null ? null : { error: failing, sinceMs: NOW }),
+      lastSeen: () =>
+        freshness === null ? null : { freshness: { ageMs: 0, message: 'vaults lags 1 min', ...freshness } },
+    },
+  }) as unknown as Worker
+
+it.each([
+  ['is fresh', worker(null, { ok: true }), 'ok'],
+  ['was not read yet', worker(null, null), 'service.not_read'],
+  ['is a minute behind', worker(null, { ok: false }), 'service.stale'],
+  ['is well, and our own node is behind', worker(null, { ok: false, isOurs: true }), 'ok'],
+  [
+    'answers 500',
+    worker(new RolekeeperError('service.status', 'GET answered 500.'), { ok: true }),
+    'service.status',
+  ],
+  [
+    'is nothing to a node that fails',
+    worker(new RolekeeperError('node.timeout', 'Late.'), { ok: true }),
+    'ok',
+  ],
+])('says of a service that it %s', (_, each, code) => {
+  expect(told(serviceFinding([each]))[1]).toBe(code)
+})
+
+it('says how changes are heard of', () => {
+  const of = (mode: 'stream' | 'polling' | 'down') => told(streamFinding({ mode, connections: 1 }))
+  expect([of('stream'), of('polling'), of('down')]).toEqual([
+    ['ok', 'ok'],
+    ['warning', 'stream.polling'],
+    ['failing', 'stream.down'],
+  ])
+})
+
+it('says of a key that it does not sign, at once', () => {
+  const role = {
+    role: 'allocator',
+    signer: SIGNER,
+    vitals: { key: () => ({ said: 'kms.denied', sinceMs: NOW }) },
+  }
+  const found = keyFinding(role as unknown as RoleAtWork, NOW)
+  expect([found.about, ...told(found)]).toEqual(['allocator', 'failing', 'key.not_signing'])
+})
+
+describe('the cause', () => {
+  const bad = (facet: FacetName, about = '', code = `${facet}.bad`, reason?: string): Finding => ({
+    ...{ facet, about, state: 'failing' },
+    error: new RolekeeperError(code, 'It fails.', { facts: reason === undefined ? {} : { reason } }),
+  })
+  it.each([
+    [
+      'a frozen node, and not who waits for it',
+      [bad('node', 'read-1'), bad('chain'), bad('duty', 'liquidator'), bad('nonces', 'liquidator')],
+      'node/read-1',
+    ],
+    [
+      'a wrong clock, by which everything looks old',
+      [bad('clock'), bad('chain'), bad('service'), bad('duty', 'allocator')],
+      'clock',
+    ],
+    [
+      'the service, and not the roles that read it',
+      [bad('service'), bad('stream'), bad('duty', 'allocator', 'role.not_deciding', 'service.status')],
+      'service',
+    ],
+    ['the kill switch', [bad('kill'), bad('duty', 'allocator'), bad('nonces', 'allocator')], 'kill'],
+    [
+      'the journal',
+      [bad('journal'), bad('duty', 'allocator'), bad('role', 'allocator', 'journal.full')],
+      'journal',
+    ],
+  ])('is %s', (_, found, cause) => {
+    const others = found.slice(1).map(({ facet, about }) => (about === '' ? facet : `${facet}/${about}`))
+    expect(Object.fromEntries(causesOf(found))).toEqual(Object.fromEntries(others.map((key) => [key, cause])))
+  })
+
+  it("is no other role's key, and no service where a policy is refused", () => {
+    const found = [
+      bad('key', 'allocator'),
+      bad('service'),
+      bad('nonces', 'liquidator'),
+      bad('role', 'liquidator', 'policy.refused'),
+    ]
+    expect([...causesOf(found)]).toEqual([])
+  })
+})
