@@ -140,18 +140,15 @@ export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal)
     }
   }
 
+  const which = { KeyId: keyId }
   const prove = async (signal?: AbortSignal) => {
     const [key, description] = await Promise.all([
       ask(
         'GetPublicKey',
-        (abortSignal) => client.send(new GetPublicKeyCommand({ KeyId: keyId }), { abortSignal }),
+        (stop) => client.send(new GetPublicKeyCommand(which), { abortSignal: stop }),
         signal,
       ),
-      ask(
-        'DescribeKey',
-        (abortSignal) => client.send(new DescribeKeyCommand({ KeyId: keyId }), { abortSignal }),
-        signal,
-      ),
+      ask('DescribeKey', (stop) => client.send(new DescribeKeyCommand(which), { abortSignal: stop }), signal),
     ])
     assertPinned(settings, key, description)
   }
