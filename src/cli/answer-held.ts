@@ -1,25 +1,24 @@
 import { printable } from '../errors.ts'
 import { approvalHash } from '../guard/approval.ts'
-import { answerText, type Identity } from '../guard/person.ts'
+import { answerText, type Identity, type Verdict } from '../guard/person.ts'
 import type { JournalReads } from '../journal/journal.ts'
 import { type Hold, isHeld, REJECTED, type Workflow } from '../workflow/workflow.ts'
+import { author } from './author.ts'
 import { type Io, usageError } from './command.ts'
 import { EXIT } from './exit-codes.ts'
 import { findWorkflow } from './find-workflow.ts'
 import { order } from './outgoing.ts'
-import { identify, readPersonKey } from './person-key.ts'
+import { identify, keyToSign, readPersonKey, type Signing } from './person-key.ts'
 import { type GivenPlace, placeOf, placeText } from './place.ts'
 
 /** A workflow that waits for a person. */
 export type Held = Workflow & { readonly hold: Hold }
 
 /** What is answered, and by whose key. */
-type Answered = {
+type Answered = Signing & {
   readonly id: string
   /** The hash of what the person read; absent where whatever waits is to end. */
   readonly shownHash?: string
-  /** The file of the person's own key. */
-  readonly keyFile: string | undefined
 }
 
 /**
@@ -32,21 +31,19 @@ type Answered = {
 export async function answerHeld(
   verdict: 'approve' | 'reject',
   given: GivenPlace,
-  { id, shownHash, keyFile }: Answered,
+  { id, shownHash, ...signing }: Answered,
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
     const workflow = await findHeld(journal, id, placeText(given))
     const { hash } = workflow.hold
-    if (shownHash !== undefined && shownHash !== hash) {
+    if (shownHash !== undefined && shownHash.toLowerCase() !== hash) {
       throw usageError(
         `What waits as ${workflow.id} is not what ${shownHash} names: nothing was approved.`,
         `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}${placeText(given)}`,
       )
     }
-    const key = keyFile === undefined ? null : readPersonKey(keyFile)
-    const by = identify(answerText(verdict, workflow.id, hash), key)
-    checkPerson(verdict, by, workflow)
+    const by = await answerBy(verdict, workflow, signing, io)
     await mail.answer(workflow, { verdict, hash, by })
     const done = verdict === 'approve' ? 'Approved' : 'Rejected'
     io.out(`${done}: ${workflow.id}, ${printable(workflow.proposal.summary)}\n  hash ${hash}\n`)
@@ -61,7 +58,7 @@ export async function answerHeld(
  */
 export async function takeBack(
   given: GivenPlace,
-  { id, keyFile }: Pick<Answered, 'id' | 'keyFile'>,
+  { id, ...signing }: Omit<Answered, 'shownHash'>,
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
@@ -73,9 +70,7 @@ export async function takeBack(
         `see: rolekeeper workflows list${placeText(given)}`,
       )
     }
-    const key = keyFile === undefined ? null : readPersonKey(keyFile)
-    const by = identify(answerText('take_back', workflow.id, hold.hash), key)
-    checkPerson('reject', by, { ...workflow, hold })
+    const by = await answerBy('take_back', { ...workflow, hold }, signing, io)
     await mail.answer(workflow, { verdict: 'take_back', hash: hold.hash, by })
     io.out(`Taken back: the no to ${workflow.id}, ${printable(workflow.proposal.summary)}\n`)
     io.out('It is asked about again when it is proposed again.\n')
@@ -83,8 +78,24 @@ export async function takeBack(
   })
 }
 
+const DOES = { approve: 'approves', reject: 'rejects', take_back: 'takes back the no to' } as const
+
+/** Say who answers; with a key, only once the person has said that it may sign that. */
+async function answerBy(verdict: Verdict, workflow: Held, signing: Signing, io: Io): Promise<Identity> {
+  const { id, proposal, hold } = workflow
+  const says = `${DOES[verdict]} workflow ${id}, ${proposal.summary}, hash ${hold.hash}`
+  const own = signing.keyFile === undefined ? {} : { name: readPersonKey(signing.keyFile).name }
+  checkPerson(verdict, { user: author().by, ...own }, workflow)
+  const key = await keyToSign(signing, says, io)
+  return identify(answerText(verdict, id, hold.hash), key)
+}
+
 /** Say at once what the keeper would not count; it is the keeper that decides. */
-function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { hold }: Held): void {
+function checkPerson(
+  verdict: Verdict,
+  { user, name }: Pick<Identity, 'user' | 'name'>,
+  { hold }: Held,
+): void {
   const { approvers, askedBy, quorum } = hold.shown
   if (approvers === null) return
   // As it is counted: a key speaks for its own name alone, also at the machine of one who is known by their user.
@@ -97,10 +108,10 @@ function checkPerson(verdict: 'approve' | 'reject', { user, name }: Identity, { 
       'ask another one of the approvers',
     )
   }
-  const isAsker = verdict === 'reject' && name === askedBy
+  const isAsker = verdict !== 'approve' && name === askedBy
   if (isAsker || found !== undefined) return
   throw usageError(
-    `${name ?? user} is none of those who may ${verdict} it: ${approvers.map((one) => one.name).join(', ')}.`,
+    `${name ?? user} is none of those who may ${verdict === 'approve' ? 'approve' : 'reject'} it: ${approvers.map((one) => one.name).join(', ')}.`,
     name === askedBy ? 'ask one of them: who submits does not approve' : 'give --key FILE of one of them',
   )
 }

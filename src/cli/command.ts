@@ -87,8 +87,11 @@ function parse(parts: Described, args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (cause) {
-    const [, unknown] = /^Unknown option '--?([^']*)'/.exec(cause instanceof Error ? cause.message : '') ?? []
+    const said = cause instanceof Error ? cause.message : ''
+    const [, unknown] = /^Unknown option '([^']*)'/.exec(said) ?? []
     if (unknown !== undefined) throw unknownOption(unknown, Object.keys(options), parts)
+    const [, option] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument is ambiguous/.exec(said) ?? []
+    if (option !== undefined) throw dashed(option, args[args.indexOf(option) + 1] ?? '', parts)
     // Node's first sentence names the option; the others explain how to quote, which our help does not need.
     const [sentence = ''] = cause instanceof Error ? cause.message.split(/\. |\n/) : []
     throw new RolekeeperError('usage', `${sentence.replace(/\.$/, '')}.`, { fix: seeHelp(parts), cause })
@@ -97,8 +100,15 @@ function parse(parts: Described, args: readonly string[]) {
 
 const unknownOption = (word: string, known: readonly string[], parts: Described) =>
   usageError(
-    `--${printable(word)} is no option of ${parts.name}.`,
-    `${perhaps(word, known, (near) => `--${near}`)}${seeHelp(parts)}`,
+    `${printable(word)} is no option of ${parts.name}.`,
+    `${perhaps(word.replace(/^-+/, ''), known, (near) => `--${near}`)}${seeHelp(parts)}`,
+  )
+
+/** What begins with a dash may be an option that stands where a value was meant to. */
+const dashed = (option: string, value: string, parts: Described) =>
+  usageError(
+    `${option} is "${printable(value)}", which begins with a dash.`,
+    `give its value without one; ${seeHelp(parts)}`,
   )
 
 /** Write a command's help. Pure. */

@@ -18,7 +18,7 @@ import { changeLines, deploymentAt } from './figures.ts'
 import { DEFAULT_DIRECTORY } from './options.ts'
 import { LOOK_MS, replyTo } from './order-reply.ts'
 import { type Desk, order } from './outgoing.ts'
-import { identify, readPersonKey } from './person-key.ts'
+import { identify, keyToSign } from './person-key.ts'
 import { type GivenPlace, placeOf } from './place.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
@@ -26,7 +26,7 @@ import { createInterrupts, createShow, type Show } from './session.ts'
  * Where the keeper is that an order is for, of a run configuration or of a sandbox's directory, and the file of its author's
  * own key.
  */
-export type OrderPlace = GivenPlace & { readonly json: boolean; readonly key?: string }
+export type OrderPlace = GivenPlace & { readonly json: boolean; readonly key?: string; readonly yes?: true }
 
 /**
  * Hand an order to the keeper of a directory, or to its fleet, and follow it to its end; where no keeper runs in the directory,
@@ -36,7 +36,8 @@ export type OrderPlace = GivenPlace & { readonly json: boolean; readonly key?: s
  */
 export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io): Promise<number> {
   const id = randomUUID()
-  const key = place.key === undefined ? null : readPersonKey(place.key)
+  const says = `submits ${draft.workflowType} to the ${draft.role}, as order ${id}, with ${JSON.stringify(draft.input)}`
+  const key = await keyToSign({ keyFile: place.key, yes: place.yes === true }, says, io)
   const submission = { ...draft, by: identify(submissionText(id, contentHash(draft)), key) }
   const at = await placeOf(place, io)
   const isTaken = at.shared !== undefined || (await isRunning(at.directory))

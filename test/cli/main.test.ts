@@ -139,6 +139,11 @@ describe('the command line', () => {
       ['start', '--seed', '1.5'],
       'error usage: --seed is "1.5". Fix: give a whole number',
     ],
+    [
+      'a value with a dash',
+      ['pnl', '--since', '-1h'],
+      'error usage: --since is "-1h", which begins with a dash. Fix: give its value without one; see: rolekeeper pnl',
+    ],
     ['no configuration', ['run'], 'error usage: --config is missing. Fix: name a run configuration'],
     [
       'a configuration that is not there',
@@ -311,6 +316,7 @@ describe('the journal on the command line', () => {
     } as const
     await journal.addDecisions([
       { ...row, check: 'health_above_one', message: 'Health is 1.013; below 1 is liquidatable.' },
+      { ...row, subject: `0x01:0x02:0xc3${'00'.repeat(18)}c3`, check: 'gone', message: 'It is gone.' },
       { ...row, subject: 'recoveryFund:custodian', check: 'source_behind', message: 'It ends early.' },
     ])
     await journal.barrier()
@@ -352,5 +358,32 @@ describe('the journal on the command line', () => {
     expect(out).toContain('healthFactorWad  1.013')
     expect((await ask('explain', 'recoveryFund')).out).toContain('source_behind: It ends early.')
     expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
+    const [json = ''] = (await ask('explain', 'recoveryFund', '--json')).out.split('\n')
+    expect(JSON.parse(json)).toMatchObject({ check: 'source_behind' })
+  })
+
+  it.each([
+    ['an address, by its ends', ['0xc3c3…c3c3']],
+    ['the same with full stops and in upper case', ['0XC3C3...C3C3']],
+    ['what stands in a line of it', ['0xa1a1…a1a1 0xc3c3…c3c3']],
+    ['the same without quotes', ['0xa1a1…a1a1', '0xc3c3…c3c3']],
+  ])('explains what the screen shows, pasted: %s', async (_, words) => {
+    const { code, out } = await ask('explain', ...words)
+    expect(code).toBe(0)
+    expect(out).toContain('health_above_one: Health is 1.013')
+  })
+
+  it('takes an id as the screen shows it, in either case, and lists what a short one may be', async () => {
+    for (const shown of ['a1b2c3', 'A1B2C3', 'a1b2…8f90', 'a1b2c3...'])
+      expect((await ask('explain', shown)).out).toContain(`${id}  liquidator`)
+    expect((await ask('workflows', 'show', 'A1B2C3')).out).toContain(id)
+    const several = await ask('explain', 'a1b2', 'x')
+    expect(several.code).toBe(2)
+    expect((await ask('workflows', 'show', 'a1')).err).toContain(
+      'Fix: write one of a1ffffffffff (liquidator, discovered), a1b2c3d4e5f6 (liquidator, refused)',
+    )
+    expect((await ask('explain', '0xc3…c4')).err).toContain('Nothing was decided about "0xc3…c4".')
+    const twins = await ask('explain', '0xc3…c3')
+    expect(twins.err).toContain(`Several begin and end so: 0xc3${'00'.repeat(18)}c3, 0x${'c3'.repeat(20)}.`)
   })
 })

@@ -396,12 +396,12 @@ describe('two policies of a role', () => {
     const hash = /the change is ([0-9a-f]{64})/.exec(said)?.[1] ?? ''
     const [hers, his] = [keyOf('anna', anna.privatePem), keyOf('anna-too', mallory.privatePem)]
     expect(await approve('--hash', 'f'.repeat(64), '--key', hers)).toBe(2)
-    expect(await approve('--hash', hash, '--key', his)).toBe(2)
+    expect(await approve('--hash', hash, '--key', his, '--yes')).toBe(2)
     expect(() => readFileSync(`${now}.approvals`)).toThrow('ENOENT')
-    expect(await approve('--hash', hash, '--key', hers)).toBe(0)
+    expect(await approve('--hash', hash, '--key', hers, '--yes')).toBe(0)
     expect(JSON.parse(readFileSync(`${now}.approvals`, 'utf8'))).toMatchObject({ name: 'anna' })
     // The same change once more, as a keeper names it then.
-    expect(await approve('--hash', `${hash}.2`, '--key', hers)).toBe(0)
+    expect(await approve('--hash', `${hash}.2`, '--key', hers, '--yes')).toBe(0)
     expect(said).toContain(`Approved by anna: ${hash}.2, in `)
   })
 })

@@ -11,7 +11,7 @@ import { PLACE, placeOf, placeText } from '../place.ts'
 /** `rolekeeper approve`: what waits for a person, all of one of it, and the answer yes. */
 export const approve = command({
   name: 'approve',
-  usage: '[ID [--hash HASH] [--key FILE]] [--config FILE | --directory DIR] [--json]',
+  usage: '[ID [--hash HASH] [--key FILE [--yes]]] [--config FILE | --directory DIR] [--json]',
   help: `List what waits for a person; show all of one of it: which calls would be signed, with the names of the run
 configuration and amounts with their units; and approve that. What is approved is exactly what the hash names: role, chain,
 signer, proposal, rules and what was shown. Afterwards budgets, freshness and the guard judge it as always. ID may be
@@ -27,10 +27,10 @@ shortened, the hash may not.
     json: { help: 'print what waits as JSON, one object a line' },
   },
   argumentsMax: 1,
-  run: async ({ json, hash, key, ...given }, [id], io) => {
+  run: async ({ json, hash, key, yes, ...given }, [id], io) => {
     if (hash !== undefined) {
       if (id === undefined) throw usageError('--hash is given for nothing.', 'write `approve ID --hash HASH`')
-      return answerHeld('approve', given, { id, shownHash: hash, keyFile: key }, io)
+      return answerHeld('approve', given, { id, shownHash: hash, keyFile: key, yes: yes === true }, io)
     }
     const held = await readJournal(await placeOf(given, io), async (journal) =>
       id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id, placeText(given)),

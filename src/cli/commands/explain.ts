@@ -5,7 +5,9 @@ import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
 import { deploymentAt, reasonText } from '../figures.ts'
+import { findDecisions } from '../find-decisions.ts'
 import { findWorkflow } from '../find-workflow.ts'
+import { jsonLines } from '../json.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 const DECISIONS_MAX = 20
@@ -15,26 +17,37 @@ const LINE_MAX = 1_000
 /** `rolekeeper explain`: why it acted on something, in numbers, or why it did not. */
 export const explain = command({
   name: 'explain',
-  usage: 'ID | SUBJECT [--config FILE | --directory DIR]',
+  usage: 'ID | SUBJECT [--config FILE | --directory DIR] [--json]',
   help: `Say why a workflow was begun, with the numbers of its decision; or, for a subject (a borrower's address, a part of
-market:vault:borrower, or of report:source), what was last decided about it and why.
+market:vault:borrower, or of report:source), what was last decided about it and why. Both in any form that is shown.
 
   rolekeeper explain 3f2a
-  rolekeeper explain 0x70997970c51812dc3a010c7d01b50e0d17dc79c8`,
-  options: PLACE,
-  argumentsMax: 1,
-  run: async (given, [what], io) => {
-    if (what === undefined || what.length < 4)
+  rolekeeper explain 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
+  rolekeeper explain sBTC/sUSD 0x6d9f…18b5`,
+  options: { ...PLACE, json: { help: 'print JSON, one object a line' } },
+  // As the screen shows a subject: two words.
+  argumentsMax: 2,
+  run: async ({ json, ...given }, words, io) => {
+    const what = words.join(' ')
+    if (what.length < 4)
       throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
     const place = await placeOf(given, io)
     const known = deploymentAt(given, place)
     await readJournal(place, async (journal) => {
-      const subject = !/^[0-9a-f]+$/i.test(what)
-      const rows = subject ? await journal.decisions(what, DECISIONS_MAX) : []
-      if (rows.length > 0) io.out(decisionsText(rows, known))
-      else if (subject)
-        throw usageError(`Nothing was decided about "${what}".`, 'see: rolekeeper workflows list')
-      else io.out(workflowText(await findWorkflow(journal, what), known))
+      const isSubject = !/^[0-9a-f]+(…|\.{2,3})?[0-9a-f]*$/i.test(what)
+      const found = isSubject ? await findDecisions(journal, words, known) : []
+      const rows = found.slice(0, DECISIONS_MAX)
+      if (rows.length > 0) io.out(json === true ? jsonLines(rows) : decisionsText(rows, known))
+      else {
+        const workflow = await findWorkflow(journal, what).catch((error: unknown) => {
+          if (!isSubject) throw error
+          throw usageError(
+            `Nothing was decided about "${printable(what)}".`,
+            'see: rolekeeper workflows list',
+          )
+        })
+        io.out(json === true ? jsonLines([workflow]) : workflowText(workflow, known))
+      }
     })
     return 0
   },

@@ -5,7 +5,7 @@ import type { Difference } from '../../guard/policy/difference.ts'
 import { approvalsFileOf } from '../../keeper/loosening.ts'
 import { approverOf, compareFiles } from '../../keeper/policy-file.ts'
 import { type Io, usageError } from '../command.ts'
-import { identify, readPersonKey } from '../person-key.ts'
+import { identify, keyToSign } from '../person-key.ts'
 
 /** Exit codes, by what the differences come to: 1 and 2 are of what does not load. */
 const CODES = { same: 0, narrower: 0, wider: 3, unknown: 4 } as const
@@ -26,7 +26,12 @@ export function diffPolicies(old: string, now: string, config: string, io: Io): 
 }
 
 /** What is approved, and by whose key. */
-type Approving = { readonly config: string; readonly hash?: string; readonly key?: string }
+type Approving = {
+  readonly config: string
+  readonly hash?: string
+  readonly key?: string
+  readonly yes?: true
+}
 
 /**
  * Show a change of a policy, and with its hash approve it, beside the new policy's file.
@@ -34,12 +39,12 @@ type Approving = { readonly config: string; readonly hash?: string; readonly key
  * @throws RolekeeperError `usage` for a hash of another change and for who is no approver of the old policy, and what
  * reading the key throws.
  */
-export function approvePolicy(
+export async function approvePolicy(
   old: string,
   now: string,
-  { config, hash: shown, key: keyFile }: Approving,
+  { config, hash: shown, key: keyFile, yes }: Approving,
   io: Io,
-): number {
+): Promise<number> {
   if (shown === undefined) {
     diffPolicies(old, now, config, io)
     io.out('Nothing is approved: read it, and repeat with --hash and the hash of the change.\n')
@@ -53,7 +58,8 @@ export function approvePolicy(
       `read it: rolekeeper policy diff ${old} ${now} --config ${config}`,
     )
   }
-  const by = identify(looseningText(shown), keyFile === undefined ? null : readPersonKey(keyFile))
+  const says = `takes up ${now} in the place of ${old}, change ${shown}`
+  const by = identify(looseningText(shown), await keyToSign({ keyFile, yes: yes === true }, says, io))
   const name = approverOf(old, shown, by)
   if (name === null) {
     throw usageError(

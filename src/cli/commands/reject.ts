@@ -6,7 +6,7 @@ import { PLACE } from '../place.ts'
 /** `rolekeeper reject`: the answer no. */
 export const reject = command({
   name: 'reject',
-  usage: 'ID [--take-back] [--key FILE] [--config FILE | --directory DIR]',
+  usage: 'ID [--take-back] [--key FILE [--yes]] [--config FILE | --directory DIR]',
   help: `Cancel what waits for a person. The same is not asked about again until its amounts differ by a tenth, or it is about
 something else; --take-back takes the no back. ID may be shortened.
 
@@ -20,10 +20,11 @@ something else; --take-back takes the no back. ID may be shortened.
     },
   },
   argumentsMax: 1,
-  run: async ({ key, 'take-back': isTakenBack, ...given }, [id], io) => {
+  run: async ({ key, yes, 'take-back': isTakenBack, ...given }, [id], io) => {
     if (id === undefined)
       throw usageError('Say what to reject.', 'write `reject ID`; `approve` lists what waits')
-    if (isTakenBack === true) return takeBack(given, { id, keyFile: key }, io)
-    return answerHeld('reject', given, { id, keyFile: key }, io)
+    const answered = { id, keyFile: key, yes: yes === true }
+    if (isTakenBack === true) return takeBack(given, answered, io)
+    return answerHeld('reject', given, answered, io)
   },
 })

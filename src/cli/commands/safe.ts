@@ -9,6 +9,7 @@ import { native } from '../../units.ts'
 import { author } from '../author.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
+import { signerShownAs } from '../shown-form.ts'
 
 /** `rolekeeper safe`: which signers of a fleet are SAFE, why, and the way out. */
 export const safe = command({
@@ -35,7 +36,7 @@ Give it where an instance runs: its configuration, its environment and its direc
       throw usageError(`There is no place for "${what}".`, 'write `safe` or `safe leave SIGNER`')
     if (what === undefined && (gone !== undefined || yes === true))
       throw usageError('There is nothing to do.', 'write `safe leave SIGNER`')
-    if (what === 'leave' && (signer === undefined || !/^0x[0-9a-fA-F]{40}$/.test(signer)))
+    if (what === 'leave' && signer === undefined)
       throw usageError('Say which signer.', 'give its address; `rolekeeper safe` has them')
     const place = await fleetAt(given, io)
     if (signer === undefined) return show(place, json === true, io)
@@ -48,7 +49,12 @@ Give it where an instance runs: its configuration, its environment and its direc
       )
     return leave(
       place,
-      { signer: signer.toLowerCase(), gone: names, yes: yes === true, json: json === true },
+      {
+        signer: signerShownAs(signer, place.shared.signers),
+        gone: names,
+        yes: yes === true,
+        json: json === true,
+      },
       io,
     )
   },

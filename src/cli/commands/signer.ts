@@ -11,8 +11,7 @@ import { replyTo } from '../order-reply.ts'
 import { order } from '../outgoing.ts'
 import { identify, KEY, readPersonKey } from '../person-key.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
-
-const isAddress = (text: string): text is Address => /^0x[0-9a-fA-F]{40}$/.test(text)
+import { signerShownAs } from '../shown-form.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
@@ -43,7 +42,7 @@ do, and does it with --yes.
     if (what === 'show') return show(await placeOf(given, io), json === true, io)
     const verb = VERBS.find((each) => each === what)
     if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
-    if (address === undefined || !isAddress(address))
+    if (address === undefined)
       throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
     if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))
       throw usageError(`"${nonce}" is no nonce.`, 'give a whole number')
@@ -51,9 +50,11 @@ do, and does it with --yes.
       throw usageError('Say which nonce.', `write \`cancel ${address} NONCE\`; \`show\` has the open ones`)
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
     const place = await placeOf(given, io)
+    const known = await readJournal(place, (journal) => signersOf(journal, place))
+    const signer = signerShownAs(address, known?.addresses ?? [])
     const isReleased = verb === 'release' && yes === true
-    const by = isReleased ? { by: await releasedBy(place, address, key) } : {}
-    const said = await orderAbout(place, { verb, signer: address, yes: yes === true, ...about, ...by })
+    const by = isReleased ? { by: await releasedBy(place, signer, key) } : {}
+    const said = await orderAbout(place, { verb, signer, yes: yes === true, ...about, ...by })
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
     return 0
   },

@@ -15,7 +15,7 @@ const BYTES_MAX = 65_536
 export const submit = command({
   name: 'submit',
   usage:
-    'TYPE --input FILE [--role ROLE] [--reason JSON] [--shadow] [--key FILE] [--config FILE | --directory DIR] [--json]',
+    'TYPE --input FILE [--role ROLE] [--reason JSON] [--shadow] [--key FILE [--yes]] [--config FILE | --directory DIR] [--json]',
   help: `Submit one workflow by hand. It takes the signer, the policy and the limits of its role, which guard.allow must let
 carry it, and is judged, approved, signed and followed like one that an agent proposed. A keeper that runs takes it;
 without one, one is run for as long. FILE holds the input as the service takes it, as JSON.

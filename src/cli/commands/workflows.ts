@@ -8,6 +8,7 @@ import { command, type Io, usageError } from '../command.ts'
 import { changeLines, deploymentAt } from '../figures.ts'
 import { findWorkflow } from '../find-workflow.ts'
 import { duration, elsewhere, shortSubject } from '../format.ts'
+import { jsonLines } from '../json.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 const LIST_MAX = 1_000
@@ -39,14 +40,14 @@ export const workflows = command({
     await readJournal(place, async (journal) => {
       if (what === 'list') {
         const rows = await journal.list(count)
-        io.out(json === true ? rows.map((row) => `${toJson(row)}\n`).join('') : listing(rows))
+        io.out(json === true ? jsonLines(rows) : listing(rows))
         if (rows.length < count) await sayArchives(journal, io)
         return
       }
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
       const workflow = await findWorkflow(journal, id)
       const transitions = await journal.transitions(workflow.id)
-      if (json === true) io.out(`${toJson({ ...workflow, transitions })}\n`)
+      if (json === true) io.out(jsonLines([{ ...workflow, transitions }]))
       else io.out(shown(workflow, transitions, deploymentAt(given, place)))
     })
     return 0
@@ -58,9 +59,6 @@ async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
   const names = await journal.archivedBy()
   if (names.length > 0) io.err(elsewhere(names))
 }
-
-const toJson = (value: unknown) =>
-  JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member))
 
 function listing(rows: readonly Workflow[]): string {
   if (rows.length === 0) return 'No workflow yet.\n'

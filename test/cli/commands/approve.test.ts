@@ -166,7 +166,11 @@ describe('an approval', () => {
     await expect(run(...two, '--key', anna.file)).rejects.toThrow(/Others than its owner may read/)
     chmodSync(anna.file, 0o600)
     expect(readAnswers(directory, 'c3'.repeat(16))).toEqual([])
-    await run(...two, '--key', anna.file)
+    await expect(run(...two, '--key', anna.file)).rejects.toThrow(
+      /The key of anna would sign: approves workflow c3.* Nothing was signed\. Fix: add --yes/,
+    )
+    expect(readAnswers(directory, 'c3'.repeat(16))).toEqual([])
+    await run(...two, '--key', anna.file, '--yes')
     const approvers = { anna: { key: anna.publicKey }, ben: { key: mallory.publicKey } }
     const workflow = { ...open, id: 'c3'.repeat(16), hold: { ...held.hold, hash: hashOfTwo } }
     expect(
@@ -184,7 +188,20 @@ describe('an approval', () => {
     await expect(run(...desks)).rejects.toThrow('desk has approved it already')
     const stranger = await make('eve')
     await expect(run(...desks, '--key', stranger.file)).rejects.toThrow('eve is none of those who may')
-    await run(...desks, '--key', dora.file)
+    const answering = (line: string) =>
+      approve(['--directory', directory, ...desks, '--key', dora.file], {
+        ...{ out: () => undefined, err: (text) => asked.push(text), outIsTty: true, errIsTty: true, env: {} },
+        lines: async function* () {
+          yield line
+        },
+      })
+    const asked: string[] = []
+    await expect(answering('')).rejects.toThrow('Nothing was signed. Fix: answer y where it is meant')
+    expect(asked.join('')).toMatch(
+      /^The key of dora would sign: approves workflow f6.*\nSign it\? \[y\/N\]: $/,
+    )
+    expect(readAnswers(directory, 'f6'.repeat(16))).toEqual([])
+    expect(await answering('y')).toBe(0)
     const approvers = { desk: { user }, dora: { key: dora.publicKey } }
     const workflow = { ...open, id: 'f6'.repeat(16), hold: { ...held.hold, hash: hashOfDesk } }
     expect(
