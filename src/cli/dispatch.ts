@@ -70,6 +70,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'why signers of a fleet are SAFE, and the way out',
     load: async () => (await import('./commands/safe.ts')).safe,
   },
+  audit: {
+    summary: 'all that was done, and whether the record of it is whole',
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
   plan: {
     summary: 'what differs from what is declared',
     load: async () => (await import('./commands/plan.ts')).plan,

@@ -4,6 +4,8 @@ import type { RolekeeperError } from '../errors.ts'
 import { gateBySwitches, readControl, takenBack } from '../ops/control.ts'
 import { fileMail } from '../ops/mail.ts'
 import { createTimers } from '../queue/timers.ts'
+import { openKeeperAudit } from './audit.ts'
+import { withAudit } from './audited-journal.ts'
 import { openRecords } from './records.ts'
 import type { Seating, Tenure } from './seating.ts'
 import type { Candidate } from './staff.ts'
@@ -21,7 +23,19 @@ type AloneDeps = {
  * records throws, and `role.left_live`.
  */
 export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: AloneDeps): Promise<Seating> {
-  const records = await openRecords(config, { clock, alarm })
+  const opened = await openRecords(config, { clock, alarm })
+  const audit = await openKeeperAudit(config.directory, { clock, alarm }).catch(async (error) => {
+    await opened.close()
+    throw error
+  })
+  const records = {
+    ...opened,
+    journal: withAudit(opened.journal, audit, opened.resumed),
+    close: async () => {
+      await audit.close()
+      await opened.close()
+    },
+  }
   const control = () => readControl(config.directory)
   const gate = () => gateBySwitches(control())
   try {
@@ -35,6 +49,7 @@ export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: 
     drains: true,
     resumed: records.resumed.length,
     control,
+    audit,
     takenBack: (pulled) => takenBack(config.directory, pulled),
     values: records.journal,
     hold: async (hold) => {

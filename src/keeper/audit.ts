@@ -27,8 +27,7 @@ const HEAD_MS = 3_600_000
 export const openKeeperAudit = (
   directory: string,
   { clock, alarm }: { readonly clock: Clock; readonly alarm: (error: RolekeeperError) => void },
-): Promise<AuditLog> =>
-  openAudit(directory, { nowMs: clock.nowMs, onFailed: endProcess, onDamaged: alarm })
+): Promise<AuditLog> => openAudit(directory, { nowMs: clock.nowMs, onFailed: endProcess, onDamaged: alarm })
 
 /** Record what a keeper says of itself from here on, and as what it begins. @returns what ends it. */
 export function recordReports(

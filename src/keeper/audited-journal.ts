@@ -58,14 +58,20 @@ const decisionFacts = ({ role, subject, check, message }: DecisionRow): AuditFac
 })
 
 /** Say what a write of a workflow is in an audit. Pure. */
-function factsOf(after: Workflow, before: Workflow | undefined): readonly [kind: string, facts: AuditFacts][] {
+function factsOf(
+  after: Workflow,
+  before: Workflow | undefined,
+): readonly [kind: string, facts: AuditFacts][] {
   const { id: workflow, role } = after
   const facts: [string, AuditFacts][] = []
   if (before === undefined && after.state === 'discovered') {
     const { workflowType, subject, summary, gainUsdMicros } = after.proposal
     const proposal = { workflowType, subject, summary, gainUsdMicros: String(gainUsdMicros) }
     const isShadow = after.shadow === true ? { shadow: true } : {}
-    facts.push(['proposal', { workflow, role, signer: after.signer, round: after.round, ...proposal, ...isShadow }])
+    facts.push([
+      'proposal',
+      { workflow, role, signer: after.signer, round: after.round, ...proposal, ...isShadow },
+    ])
   }
   const { hold } = after
   if (hold !== undefined && hold.hash !== before?.hold?.hash) {
@@ -77,10 +83,19 @@ function factsOf(after: Workflow, before: Workflow | undefined): readonly [kind:
     facts.push(['approval', { workflow, role, hash: hold?.hash, by, ...identity, givenAtMs: atMs }])
   }
   if (after.state !== before?.state && before !== undefined) {
-    facts.push(['verdict', { workflow, role, from: before.state, state: after.state, ...verdictFacts(after) }])
+    facts.push([
+      'verdict',
+      { workflow, role, from: before.state, state: after.state, ...verdictFacts(after) },
+    ])
   }
   for (const slot of after.slots) {
-    facts.push(...slotFacts(slot, before?.slots.find(({ index }) => index === slot.index), { workflow, role }))
+    facts.push(
+      ...slotFacts(
+        slot,
+        before?.slots.find(({ index }) => index === slot.index),
+        { workflow, role },
+      ),
+    )
   }
   return facts
 }
@@ -114,8 +129,12 @@ function slotFacts(
   for (const [index, attempt] of attempts.entries()) {
     const stood = before?.attempts[index]
     if (stood?.state === attempt.state) continue
-    const kinds = STEPS.slice(stood === undefined ? 0 : STEPS.indexOf(stood.state) + 1, STEPS.indexOf(attempt.state) + 1)
-    for (const step of kinds) facts.push([KIND[step], { ...of, signer, nonce, ...attemptFacts(attempt, step) }])
+    const kinds = STEPS.slice(
+      stood === undefined ? 0 : STEPS.indexOf(stood.state) + 1,
+      STEPS.indexOf(attempt.state) + 1,
+    )
+    for (const step of kinds)
+      facts.push([KIND[step], { ...of, signer, nonce, ...attemptFacts(attempt, step) }])
   }
   if (state === 'final' && before?.state !== 'final' && inclusion !== undefined) {
     const { hash, blockNumber, status } = inclusion

@@ -21,8 +21,9 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { FleetGauges, FleetMetrics } from '../ops/fleet-metrics.ts'
 import type { Log } from '../ops/log.ts'
 import { agreementOf } from './agreement.ts'
+import { openKeeperAudit } from './audit.ts'
 import { createWakeups, type Wakeups } from './fleet-wakeups.ts'
-import { beginTenure, openFleetSeat } from './seat-in-fleet.ts'
+import { beginTenure, isMistake, openFleetSeat } from './seat-in-fleet.ts'
 import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
 import { type Candidate, refusalOfPolicies } from './staff.ts'
 
@@ -62,6 +63,8 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
     const names = seatsOf(config).map(({ name }) => name)
     const witnesses = await openWitnesses(directory, names)
     opened.push(witnesses.close)
+    const audit = await openKeeperAudit(directory, deps)
+    opened.push(audit.close)
     const archive = openArchive(directory)
     opened.push(() => archive.close())
     const store = new RedisStore(storeConfigOf(config), {
@@ -70,7 +73,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
       onCall: (...call) => deps.metrics?.redisCalled(...call),
     })
     opened.push(() => store.close())
-    const seating = new FleetSeating(config, fleet, { ...deps, witnesses, archive, store, close })
+    const seating = new FleetSeating(config, fleet, { ...deps, witnesses, audit, archive, store, close })
     await seating.connect()
     return seating
   } catch (error) {
@@ -81,6 +84,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
 
 type Parts = FleetDeps & {
   readonly witnesses: Witnesses
+  readonly audit: Seating['audit']
   readonly archive: Archive
   readonly store: RedisStore
   readonly close: () => Promise<void>
@@ -90,6 +94,7 @@ class FleetSeating implements Seating {
   readonly drains = false
   readonly resumed = null
   readonly values: Seating['values']
+  readonly audit: Seating['audit']
   readonly control: Seating['control']
   readonly takenBack: Seating['takenBack']
   readonly close: () => Promise<void>
@@ -118,6 +123,7 @@ class FleetSeating implements Seating {
     this.#config = config
     this.#fleet = fleet
     this.#deps = deps
+    this.audit = deps.audit
     this.#names = seatsOf(config).map(({ name }) => name)
     this.#count = this.#names.length
     this.#control = createFleetControl({
@@ -261,11 +267,11 @@ class FleetSeating implements Seating {
   }
 
   #open(held: Held): Promise<HeldSeat> {
-    const { store, archive, witnesses, clock, alarm } = this.#deps
+    const { store, archive, audit, witnesses, clock, alarm } = this.#deps
     const { seat } = held
     const candidates = this.#deps.candidates.filter(({ agent }) => seatOf(agent) === seat)
     return openFleetSeat(held, {
-      ...{ store, archive, clock, alarm, candidates },
+      ...{ store, archive, audit, clock, alarm, candidates },
       config: { ...this.#config, agents: candidates.map(({ agent }) => agent) },
       gate: () => {
         const isOver = this.#seats?.isOver(seat) ?? true
@@ -286,12 +292,4 @@ class FleetSeating implements Seating {
     await this.#holding
     await this.#seats?.stop()
   }
-}
-
-/** Whether a start says that only a person mends it: in a Redis without the fleet, nothing was forgotten yet. */
-const isMistake = (error: unknown): boolean => {
-  if (!(error instanceof RolekeeperError)) return false
-  const { code, retry, facts } = error
-  if (code === 'journal.amnesia') return facts.isEmpty === true
-  return retry === 'never' || code === 'journal.refused'
 }

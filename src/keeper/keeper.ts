@@ -10,6 +10,7 @@ import type { Log } from '../ops/log.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { sitAlone } from './alone.ts'
+import { recordReports } from './audit.ts'
 import { openReportedService } from './connect.ts'
 import { watchControl } from './control-watch.ts'
 import { endAll } from './end-all.ts'
@@ -125,6 +126,11 @@ class ComposedKeeper implements Keeper {
   async #start(): Promise<void> {
     const seating = await this.#sit()
     this.#seating = seating
+    this.#opened.push(
+      recordReports(seating.audit, this.#config, {
+        ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
+      }),
+    )
     forgetPresence(this.#config.directory)
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))
     const health = await this.#startHealth(seating)

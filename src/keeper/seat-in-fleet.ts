@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { RolekeeperError } from '../errors.ts'
+import { RolekeeperError } from '../errors.ts'
 import type { Park } from '../fleet/holding.ts'
 import { fleetMail } from '../fleet/mail.ts'
 import { withWitness } from '../fleet/witnessed-journal.ts'
@@ -8,13 +8,16 @@ import { openRedisJournal } from '../journal/redis/redis.ts'
 import type { Controls, Held } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { startSeatUpkeep } from '../journal/redis/upkeep.ts'
+import type { AuditLog } from '../ops/audit/log.ts'
 import { createSigners } from '../pipeline/transactions/safe.ts'
+import { withAudit } from './audited-journal.ts'
 import { signersOf } from './records.ts'
 import type { HeldSeat, Tenure } from './seating.ts'
 
 /** What a seat of a fleet is opened with. */
 type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
   readonly store: RedisStore
+  readonly audit: AuditLog
   /** Of this instance. */
   readonly archive: Archive
   readonly clock: Clock
@@ -31,10 +34,11 @@ type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
 export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSeat> {
   const { config, candidates, gate, createQueue, store, clock, alarm } = deps
   const inRedis = await openRedisJournal(held, deps)
-  const journal = withWitness(inRedis, deps)
+  const witnessed = withWitness(inRedis, deps)
   // Nothing follows from the seat before it is as durable as what will.
-  await journal.barrier()
-  const resumed = await journal.live()
+  await witnessed.barrier()
+  const resumed = await witnessed.live()
+  const journal = withAudit(witnessed, deps.audit, resumed)
   const addresses = signersOf(config, resumed)
   const signers = await createSigners(addresses, {
     ...{ nowMs: clock.nowMs, alarm, chainId: config.chain.id, journal },
@@ -74,4 +78,12 @@ export function beginTenure(opening: Promise<HeldSeat>, lost: AbortSignal, deps:
     await opened.seat.records.close()
     deps.onEnded()
   }
+}
+
+/** Whether a start says that only a person mends it: in a Redis without the fleet, nothing was forgotten yet. */
+export const isMistake = (error: unknown): boolean => {
+  if (!(error instanceof RolekeeperError)) return false
+  const { code, retry, facts } = error
+  if (code === 'journal.amnesia') return facts.isEmpty === true
+  return retry === 'never' || code === 'journal.refused'
 }

@@ -1,5 +1,6 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { RunConfig } from '../config/config.ts'
+import type { AuditLog } from '../ops/audit/log.ts'
 import type { Control, Gate, Pull, Pulled } from '../ops/control.ts'
 import type { FleetGauges } from '../ops/fleet-metrics.ts'
 import type { Mail } from '../ops/mail.ts'
@@ -44,6 +45,8 @@ export type Seating = {
   /** What was in flight when it was opened. Null: not known before a seat is held. */
   readonly resumed: number | null
   readonly control: () => Control
+  /** Of this keeper's directory: what it did, whichever seats it held. */
+  readonly audit: AuditLog
   /** Who took back a switch that was on. */
   readonly takenBack: (pulled: Pulled) => Pull
   /** Where a keeper keeps how far its feed has come. */

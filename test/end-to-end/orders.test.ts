@@ -8,6 +8,7 @@ import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { auditFolder, segmentsIn } from '../../src/ops/audit/segments.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { freePort } from '../support/loopback.ts'
@@ -198,6 +199,63 @@ describe('a workflow submitted by hand', () => {
       end: { state: 'cancelled', check: 'approval_rejected' },
     })
     expect(keeper.events.some(reached('requested'))).toBe(false)
+  })
+
+  it('is in the audit, from its proposal to its end, with who approved it; a cut end is missed by the journal', async () => {
+    const place = ['--directory', directory()]
+    const verified = async () => {
+      const { code, out } = await rolekeeper('audit', 'verify', ...place, '--json')
+      return { code, ...JSON.parse(out) }
+    }
+    const whole = await verified()
+    expect(whole).toMatchObject({ code: 0, isWhole: true, problems: [], lacking: [] })
+    const { out } = await rolekeeper('audit', 'export', ...place, '--role', 'liquidator', '--json')
+    const records = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const [approval] = records.filter(({ kind }) => kind === 'approval')
+    expect(approval).toMatchObject({ hash: expect.stringMatching(/^[0-9a-f]{64}$/), by: expect.any(String) })
+    const of = records.filter(({ workflow }) => workflow === approval.workflow)
+    expect(
+      of.map(({ kind, state }) => (kind === 'verdict' ? state : kind)).filter((_, at) => at < 9),
+    ).toEqual([
+      'proposal',
+      'held',
+      'approval',
+      'requested',
+      'prepared',
+      'attested',
+      'cleared',
+      'in_flight',
+      'order',
+    ])
+    expect(of.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(['order', 'signature', 'sent', 'final']),
+    )
+    expect(of.at(-1)).toMatchObject({ kind: 'verdict', state: 'succeeded' })
+
+    const [segment] = segmentsIn(auditFolder(directory()))
+    const path = segment?.path ?? ''
+    const kept = readFileSync(path, 'utf8')
+    const lines = kept.split('\n')
+    const order = lines.findIndex(
+      (line) => line.includes('"kind":"order"') && line.includes(approval.workflow),
+    )
+    writeFileSync(path, `${lines.slice(0, order).join('\n')}\n`)
+    const cut = await verified()
+    expect(cut).toMatchObject({ code: 1, isWhole: false, problems: [] })
+    expect(cut.lacking).toEqual(of.filter(({ kind }) => kind === 'order').map(({ digest }) => digest))
+    const told = await rolekeeper(
+      'audit',
+      'verify',
+      ...place,
+      '--head',
+      `${whole.head.seq}:${whole.head.hash}`,
+    )
+    expect(told.out).toMatch(/the end was cut off, or an older copy was put back/)
+    writeFileSync(path, kept)
+    expect(await verified()).toMatchObject({ code: 0 })
   })
 
   it('is refused in one line where its role is not there, or no rule lets it pass', async () => {

@@ -62,7 +62,7 @@ describe('the audit', () => {
     const missed: number[] = []
     for (let at = 0; at < whole.length; at += 1) {
       const altered = Buffer.from(whole)
-      altered[at] = (altered[at] ?? 0) ^ (1 << at % 8)
+      altered[at] = (altered[at] ?? 0) ^ (1 << (at % 8))
       writeFileSync(path, altered)
       if (verifyAudit(folder, [log.head()]).problems.length === 0) missed.push(at)
     }
@@ -76,7 +76,7 @@ describe('the audit', () => {
     const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
     const put = (...order: number[]) => writeFileSync(path, order.map((at) => `${lines[at]}\n`).join(''))
     for (let gone = 0; gone < lines.length - 1; gone += 1) {
-      put(...lines.keys().filter((at) => at !== gone))
+      put(...[...lines.keys()].filter((at) => at !== gone))
       expect(problems(folder).join('; ')).toMatch(
         gone === 0 ? /is record 2, and 1 should/ : /records are missing/,
       )

@@ -1,0 +1,143 @@
+import { printable } from '../../errors.ts'
+import { readJournal } from '../../journal/open.ts'
+import type { AuditRecord, Head } from '../../ops/audit/chain.ts'
+import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
+import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
+import { command, type Io, usageError } from '../command.ts'
+import { lookBackMs } from '../options.ts'
+import { PLACE, type Place, placeOf } from '../place.ts'
+
+/** Workflows of the journal whose signatures are looked for in the audit. */
+const WORKFLOWS = 1_000
+
+/** `rolekeeper audit`: all that a keeper did, and whether the record of it is whole. */
+export const audit = command({
+  name: 'audit',
+  usage: 'verify | export [--config FILE | --directory DIR] [--json]',
+  help: `Check that the record of all that a keeper did is as it was written, or print it. Each record is bound to the one before
+by its hash: one that was altered, removed, moved or written in shows. That its end was cut off shows by a head that was
+noted elsewhere: the log, /metrics and this command have it.
+
+  rolekeeper audit verify --head 4711:9f86d081884c
+  rolekeeper audit export --since 24h --role liquidator --json`,
+  options: {
+    ...PLACE,
+    head: {
+      help: 'heads noted elsewhere, NUMBER:HASH or the first 12 digits of it; several with commas',
+      value: 'HEADS',
+    },
+    since: { help: 'only what is no older: 10m, 24h, 30d or a time as 2026-01-31T00:00:00Z', value: 'TIME' },
+    until: { help: 'only what is older', value: 'TIME' },
+    role: { help: 'only what names this role', value: 'ROLE' },
+    json: { help: 'print JSON, one object a line' },
+  },
+  argumentsMax: 1,
+  run: async ({ head, since, until, role, json, ...given }, [what], io) => {
+    if (what !== 'verify' && what !== 'export')
+      throw usageError('Say what to do.', 'write `audit verify` or `audit export`')
+    const place = await placeOf(given, io)
+    const folder = auditFolder(place.directory)
+    if (segmentsIn(folder).length === 0) {
+      throw usageError(
+        `${folder} has no audit.`,
+        'name the directory of a keeper that has run, with --directory or --config',
+      )
+    }
+    if (what === 'verify') return verify(folder, place, headsIn(head), json === true, io)
+    const [fromMs, toMs] = [timeOf('since', since) ?? 0, timeOf('until', until) ?? Number.POSITIVE_INFINITY]
+    verifyAudit(folder, [], (record) => {
+      const atMs = Date.parse(record.at)
+      if (atMs < fromMs || atMs >= toMs || (role !== undefined && !names(record, role))) return
+      io.out(json === true ? `${JSON.stringify(record)}\n` : `${lineOf(record)}\n`)
+    })
+    return 0
+  },
+})
+
+async function verify(
+  folder: string,
+  place: Place,
+  heads: readonly Head[],
+  json: boolean,
+  io: Io,
+): Promise<number> {
+  const digests = new Set<unknown>()
+  const found = verifyAudit(folder, heads, ({ digest }) => void digests.add(digest))
+  const lacking = await lackingOf(found, digests, place)
+  const isWhole = found.problems.length === 0 && lacking.length === 0
+  if (json) {
+    const { records, first, last, head, problems } = found
+    io.out(
+      `${JSON.stringify({ isWhole, records, from: first?.at ?? null, to: last?.at ?? null, head, problems, lacking })}\n`,
+    )
+  } else io.out(textOf(found, lacking, heads.length))
+  return isWhole ? 0 : 1
+}
+
+/** The digests that the journal says a key was asked for, and the audit does not, though it had begun by then. */
+async function lackingOf(
+  { first }: Verified,
+  digests: ReadonlySet<unknown>,
+  place: Place,
+): Promise<readonly string[]> {
+  const sinceMs = first === null ? 0 : Date.parse(first.at)
+  const workflows = await readJournal(place, (journal) => journal.list(WORKFLOWS)).catch(() => [])
+  return workflows
+    .filter(({ createdAtMs }) => createdAtMs >= sinceMs)
+    .flatMap(({ slots }) => slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest)))
+    .filter((digest) => !digests.has(digest))
+}
+
+function textOf(
+  { records, first, last, head, problems }: Verified,
+  lacking: readonly string[],
+  noted: number,
+): string {
+  const span = first === null ? '' : `, from ${first.at} to ${last?.at}`
+  const isWhole = problems.length === 0 && lacking.length === 0
+  return [
+    `${records} records${span}.`,
+    ...problems.map(
+      ({ segment, line, what }) => `  ${segment}${line === 0 ? '' : `, line ${line}`}: ${what}`,
+    ),
+    ...(lacking.length === 0
+      ? []
+      : [`  ${lacking.length} signatures that the journal has are not in it, the first for ${lacking[0]}.`]),
+    isWhole
+      ? `Every record is as it was written${noted === 0 ? '; note the head elsewhere, and give it with --head another time' : ', and what was noted is in it'}.`
+      : 'It is not as it was written. Where the directory was put back from a backup, the end is missing and no record is altered, and the keeper that started on it went into SAFE; anything else somebody did, or a disk.',
+    `Head: ${head.seq}:${head.hash}`,
+    '',
+  ].join('\n')
+}
+
+/** Read heads as they are shown. Throws RolekeeperError `usage`. */
+function headsIn(text: string | undefined): readonly Head[] {
+  return (text?.split(',') ?? []).map((each) => {
+    const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{12,64})$/.exec(each) ?? []
+    if (seq === undefined || hash === undefined)
+      throw usageError(`--head has "${each}".`, 'give NUMBER:HASH as the log and `audit verify` show it')
+    return { seq: Number(seq), hash }
+  })
+}
+
+/** Read a time, or how long ago it was. Throws RolekeeperError `usage`. */
+function timeOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = Date.parse(text)
+  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(ms) ? ms : Date.now() - lookBackMs(option, text)
+}
+
+const names = ({ role, roles }: AuditRecord, asked: string): boolean =>
+  role === asked ||
+  (Array.isArray(roles) && roles.some((each) => each === asked || Object(each).role === asked))
+
+/** A record for people, in a line. */
+function lineOf({ seq, at, kind, ...facts }: AuditRecord): string {
+  const texts = Object.entries(facts).flatMap(([name, value]) =>
+    value === null || value === undefined
+      ? []
+      : [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`],
+  )
+  return printable(`${seq}  ${at}  ${kind}  ${texts.join('  ')}`, 2_000)
+}
