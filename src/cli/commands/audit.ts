@@ -16,7 +16,7 @@ export const audit = command({
   usage: 'verify | export [--config FILE | --directory DIR] [--json]',
   help: `Check that the record of all that a keeper did is as it was written, or print it. Each record is bound to the one before
 by its hash: one that was altered, removed, moved or written in shows. That its end was cut off shows by a head that was
-noted elsewhere: the log, /metrics and this command have it.
+noted elsewhere: the log and this command have it.
 
   rolekeeper audit verify --head 4711:9f86d081884c
   rolekeeper audit export --since 24h --role liquidator --json`,

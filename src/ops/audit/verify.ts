@@ -3,7 +3,7 @@ import { prevOf } from './log.ts'
 import { readSegment, type Segment, segmentsIn } from './segments.ts'
 
 /** Something that is not as it was written. */
-export type AuditProblem = {
+type AuditProblem = {
   readonly segment: string
   /** The line in it, from 1. */
   readonly line: number
@@ -22,16 +22,13 @@ export type Verified = {
 /** More than this many say nothing more. */
 const PROBLEMS_MAX = 20
 
-/** A head that was noted elsewhere: the number of a record, and its hash or the beginning of it. */
-export type NotedHead = Head
-
 /**
  * Check every record of an audit against the one before it, and against heads that were noted elsewhere.
  * @param each called with every record that can be read, in order.
  */
 export function verifyAudit(
   folder: string,
-  noted: readonly NotedHead[],
+  noted: readonly Head[],
   each: (record: AuditRecord) => void = () => {},
 ): Verified {
   const problems: AuditProblem[] = []
@@ -104,7 +101,7 @@ function enter(
 function atTheEdges(
   segments: readonly Segment[],
   droppedBefore: number,
-  left: readonly NotedHead[],
+  left: readonly Head[],
   end: Head,
 ): readonly AuditProblem[] {
   const [first] = segments
