@@ -98,7 +98,7 @@ describe('every page', () => {
   })
 
   it('names files and metrics that are there', () => {
-    const sources = ['counters', 'gauges', 'fleet-metrics'].map((name) => `src/ops/${name}.ts`)
+    const sources = ['counters', 'gauges', 'role-gauges', 'fleet-metrics'].map((name) => `src/ops/${name}.ts`)
     const metrics = sources.map((path) => readFileSync(path, 'utf8')).join()
     const absent = pages.flatMap((page) => [
       ...pathsOf(page).filter((path) => !existsSync(path)),

@@ -57,6 +57,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'a key of your own to approve with',
     load: async () => (await import('./commands/approver.ts')).approver,
   },
+  alarms: {
+    summary: 'whether those who should hear of alarms do',
+    load: async () => (await import('./commands/alarms.ts')).alarms,
+  },
   reject: { summary: "a person's no", load: async () => (await import('./commands/reject.ts')).reject },
   signer: {
     summary: 'how each signer stands, and what leaves SAFE',

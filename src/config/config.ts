@@ -5,6 +5,7 @@ import { deployment } from '../service/contract/deployment.ts'
 import { ROLE_NAME } from '../service/contract/roles.ts'
 import { addr } from '../service/contract/scalars.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
+import { alarms, replies, secretsOfTarget } from './alarms.ts'
 import { assumptions } from './assumptions.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
@@ -211,6 +212,8 @@ export const runConfigSchema = (folder: string, { isWellKnown, ...from }: Config
       limits: limits.optional(),
       /** What values are read from beside the service and the chain. */
       sources: sources(folder, from),
+      alarms: alarms(from),
+      replies: replies(from).optional(),
       agents: agents(folder, from),
     })
     .superRefine((config, context) => {
@@ -235,6 +238,7 @@ const secretsIn = (config: RunConfig): readonly Secret[] => {
     ...config.chain.nodes.read,
     ...config.chain.nodes.send,
     ...config.sources.flatMap(secretsOfSource),
+    ...config.alarms.flatMap(secretsOfTarget),
     ...(config.kms?.secretAccessKey === undefined ? [] : [config.kms.secretAccessKey]),
     ...config.agents.flatMap(({ signer }) => (signer.kind === 'keystore' ? [signer.password] : [])),
     ...(config.journal.redis?.password === undefined ? [] : [config.journal.redis.password]),

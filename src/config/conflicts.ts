@@ -15,6 +15,8 @@ type Parts = {
   readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
   readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
+  readonly alarms: readonly { readonly url: Secret }[]
+  readonly replies?: object | undefined
   readonly agents: readonly {
     readonly role: string
     readonly mode: 'live' | 'shadow'
@@ -50,7 +52,7 @@ export const conflicts = (
   ...(config.environment === 'production' ? endpointConflicts(config) : []),
 ]
 
-function fleetConflicts({ journal, queue, fleet, watermark, agents }: Parts): readonly Conflict[] {
+function fleetConflicts({ journal, queue, fleet, watermark, replies, agents }: Parts): readonly Conflict[] {
   const found: Conflict[] = []
   const conflict = (path: PropertyKey[], message: string, fix: string) => found.push({ path, message, fix })
   if (journal.redis !== undefined && fleet === undefined) {
@@ -65,6 +67,10 @@ function fleetConflicts({ journal, queue, fleet, watermark, agents }: Parts): re
   if (journal.redis !== undefined && watermark !== undefined) {
     const message = 'in a fleet each instance witnesses what Redis acknowledged, in its own `directory`'
     conflict(['watermark'], message, 'remove `watermark`')
+  }
+  if (fleet !== undefined && replies !== undefined) {
+    const message = 'in a fleet, answers go to its Redis and not to one instance'
+    conflict(['replies'], message, 'remove `replies`, and answer with `rolekeeper approve --config FILE`')
   }
   for (const [index, agent] of agents.entries()) {
     if (agent.zone === undefined) continue
@@ -145,6 +151,7 @@ function endpoints({
   service,
   kms,
   sources: given,
+  alarms,
 }: Parts): readonly (readonly [PropertyKey[], string])[] {
   const nodes = (['read', 'send'] as const).flatMap((use) =>
     chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
@@ -157,7 +164,8 @@ function endpoints({
   const sources = given.flatMap((one, index) =>
     one.kind === 'http' ? [[['sources', index, 'url'], one.url.reveal()] as const] : [],
   )
-  return [...nodes, ...others, ...sources].flatMap(([path, text]) =>
+  const targets = alarms.map(({ url }, index) => [['alarms', index, 'url'], url.reveal()] as const)
+  return [...nodes, ...others, ...sources, ...targets].flatMap(([path, text]) =>
     text === undefined ? [] : [[[...path], text] as const],
   )
 }

@@ -20,6 +20,7 @@ import { watchDisk } from './health/disk.ts'
 import { type Health, startHealth } from './health/health.ts'
 import { openInFleet } from './in-fleet.ts'
 import { type Watched, watchPolicies } from './policy-watch.ts'
+import { listenForReplies } from './replies.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { loadRolePolicy } from './role-policy.ts'
@@ -104,7 +105,7 @@ class ComposedKeeper implements Keeper {
     this.#reports = createReports(config, candidates, { version, log, clock })
     this.onEvent = this.#reports.onEvent
     this.#sources = createSources(config.sources, clock)
-    this.#opened.push(this.#sources.close)
+    this.#opened.push(this.#reports.close, this.#sources.close)
     this.#opened.push(watchSecrets(config, { clock, log, reports: this.#reports }))
   }
 
@@ -160,6 +161,8 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(
       await listenForWebhooks(this.#config, { clock: this.#clock, feed: { hear }, onOutcome }),
     )
+    const answered = { live: this.#live, candidates: this.#candidates }
+    this.#opened.push(await listenForReplies(this.#config, answered))
     const atWork = terms.flatMap((term) => term.atWork())
     this.#reports.ready(health.url, atWork, seating.resumed ?? 0)
     this.#opened.push(() => feed.close())

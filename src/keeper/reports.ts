@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts'
-import type { AgentConfig, RunConfig } from '../config/config.ts'
+import { type AgentConfig, type RunConfig, secretsOf } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createAlarms } from '../ops/alarms.ts'
+import { type AlarmsOut, createAlarmsOut } from '../ops/alarms-out.ts'
 import { type KeeperEvent, roleEvent, type SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics, type Metrics } from '../ops/metrics.ts'
+import { createScrubber } from '../ops/scrub.ts'
 import { createTally } from '../ops/tally.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -15,7 +17,7 @@ export type Reports = {
   readonly metrics: Metrics
   /** Give an event to every listener. */
   readonly emit: (event: KeeperEvent) => void
-  /** Log, count and emit an alarm; the same one at most once a minute. `facet` names the one that it is of. */
+  /** Log, count and emit an alarm, and tell its targets; the same one at most once a minute. `facet` names the one that it is of. */
   readonly alarm: (error: RolekeeperError, facet?: string) => void
   /** @returns how to stop listening. */
   readonly onEvent: (listener: (event: KeeperEvent) => void) => () => void
@@ -31,14 +33,17 @@ export type Reports = {
   readonly ended: (workflow: Workflow) => void
   /** Sum the run up; what is still live counts as parked. */
   readonly summary: (live: readonly Workflow[], money: SummaryEvent['money']) => SummaryEvent
+  /** Tell the targets what waits, for a short time, and nothing more. */
+  readonly close: AlarmsOut['close']
 }
 
 /** Create the reports of a keeper whose run begins now. */
 export function createReports(
-  { environment, hash, chain, directory, fleet }: RunConfig,
+  config: RunConfig,
   candidates: readonly Candidate[],
   { version, log, clock }: { readonly version: string; readonly log: Log; readonly clock: Clock },
 ): Reports {
+  const { environment, hash, chain, directory, fleet } = config
   const listeners = new Set<(event: KeeperEvent) => void>()
   const tally = createTally(clock.nowMs())
   const rulesetHash = () =>
@@ -49,14 +54,31 @@ export function createReports(
   const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes } }) => ({
     ...{ role, types: workflowTypes, isShadow: mode === 'shadow' },
   }))
-  const metrics = createMetrics({ version, environment, configHash: hash, rulesetHash, isInFleet, roles })
+  const alarmTargets = config.alarms.map(({ name }) => name)
+  const facts = { version, environment, configHash: hash, rulesetHash }
+  const metrics = createMetrics({ ...facts, isInFleet, roles, alarmTargets })
   const emit = (event: KeeperEvent): void => {
+    out.hear(event)
     for (const listener of listeners) listener(event)
   }
   const now = () => new Date(clock.nowMs()).toISOString()
+  const alarm = createAlarms((error, nowMs, facet) => {
+    metrics.alarmed(error.code)
+    log.error('alarm', {}, error)
+    const { code, shortMessage: message, fix = '' } = error
+    const of = facet === undefined ? {} : { facet }
+    emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix, ...of })
+    out.raise(error, facet)
+  }, clock.nowMs)
+  const out = createAlarmsOut(config.alarms, {
+    ...{ clock, alarm, onDelivery: metrics.alarmDelivered, scrub: createScrubber(() => secretsOf(config)) },
+    source: ['rolekeeper', config.deployment.namespace, fleet?.instance].filter(Boolean).join(' '),
+  })
   return {
     metrics,
     emit,
+    alarm,
+    close: out.close,
     ready: (opsUrl, atWork, resumed) => {
       const signers = atWork.map(({ role, signer: address }) => ({ role, address }))
       const where = { environment, chainId: chain.id, directory, opsUrl }
@@ -67,13 +89,6 @@ export function createReports(
       if (reason !== null) log.warn('a role is down', { role }, reason)
       emit(roleEvent(role, signer.address, reason, clock.nowMs()))
     },
-    alarm: createAlarms((error, nowMs, facet) => {
-      metrics.alarmed(error.code)
-      log.error('alarm', {}, error)
-      const { code, shortMessage: message, fix = '' } = error
-      const of = facet === undefined ? {} : { facet }
-      emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix, ...of })
-    }, clock.nowMs),
     onEvent: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -3,7 +3,14 @@
  * docs/runbooks. Those of an agent lead with its role.
  */
 export const ALARM_CODES: readonly string[] = [
-  ...['accounts.forked', 'allowance.standing', 'audit.damaged', 'broadcast.refused', 'money.short'],
+  ...[
+    'accounts.forked',
+    'alarms.target_failing',
+    'allowance.standing',
+    'audit.damaged',
+    'broadcast.refused',
+    'money.short',
+  ],
   ...['chain.reorg_past_finality', 'chain.unsettled'],
   ...['deployment.proxy_not_pinned', 'deployment.units_differ'],
   ...['duty.overdue', 'role.absent', 'role.down', 'role.left_live', 'role.not_deciding'],

@@ -8,6 +8,10 @@ const ALARMS_MAX = 1_000
 /** What tells alarms of one code apart. */
 const ABOUT = ['workflowId', 'role', 'signer', 'check', 'node', 'hash', 'problem'] as const
 
+/** What an alarm is about, so that two of one code are told apart; empty where it says nothing of one. Pure. */
+export const aboutOf = ({ facts }: RolekeeperError): readonly string[] =>
+  ABOUT.map((fact) => String(facts[fact] ?? ''))
+
 /** Limit alarms: each of one code about one thing is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number, facet?: string) => void,
@@ -16,7 +20,7 @@ export function createAlarms(
   const raisedAtMs = new Map<string, number>()
   return (error, facet) => {
     const now = nowMs()
-    const about = [error.code, ...ABOUT.map((fact) => error.facts[fact] ?? ''), facet].join(' ')
+    const about = [error.code, ...aboutOf(error), facet].join(' ')
     // Either way: a clock that was put back must not silence alarms until it has caught up.
     if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
     raisedAtMs.delete(about)

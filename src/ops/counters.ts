@@ -4,6 +4,7 @@ import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { type ShadowVerdict, TERMINAL_STATES } from '../workflow/workflow.ts'
 import { ALARM_CODES } from './alarm-codes.ts'
+import { DELIVERIES } from './alarm-target.ts'
 
 /** A role of the configuration, and what it does. */
 export type CountedRole = {
@@ -23,9 +24,16 @@ const CALL_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 const STATE_BUCKETS = [0.01, 0.05, 0.25, 1, 5, 30, 300, 900]
 
 /** Register what is counted as it happens. What is known beforehand begins at 0: a first one is then an increase. */
-export function createCounters(registry: Registry, roles: readonly CountedRole[]) {
+export function createCounters(
+  registry: Registry,
+  roles: readonly CountedRole[],
+  alarmTargets: readonly string[],
+) {
   const counters = registerCounters(registry)
   for (const code of ALARM_CODES) counters.alarms.inc({ code }, 0)
+  for (const target of alarmTargets) {
+    for (const outcome of DELIVERIES) counters.deliveries.inc({ target, outcome }, 0)
+  }
   for (const outcome of SENDS) counters.sends.inc({ outcome }, 0)
   for (const { role, types, isShadow } of roles) {
     counters.strikes.inc({ role }, 0)
@@ -64,6 +72,10 @@ function registerCounters(registry: Registry) {
       'verdict',
     ]),
     alarms: counter('alarms_total', 'Alarms, by code.', ['code']),
+    deliveries: counter('alarm_deliveries_total', 'Tries to tell a target of an alarm, by what came of it.', [
+      'target',
+      'outcome',
+    ]),
     stateSeconds: histogram(
       'workflow_state_seconds',
       'Time from one state to the next.',

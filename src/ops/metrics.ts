@@ -4,6 +4,7 @@ import type { CircuitPhase } from '../service/circuit.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { isTerminal, type ShadowVerdict, type WorkflowState } from '../workflow/workflow.ts'
+import type { Delivery } from './alarm-target.ts'
 import { type CountedRole, createCounters } from './counters.ts'
 import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.ts'
 import { createGauges, type Gauges, setGauges } from './gauges.ts'
@@ -34,6 +35,8 @@ export type Metrics = {
   /** A workflow in shadow was compared with what then happened. */
   readonly scored: (role: Role, verdict: ShadowVerdict) => void
   readonly alarmed: (code: string) => void
+  /** A try to tell a target of an alarm. */
+  readonly alarmDelivered: (target: string, outcome: Delivery) => void
   /** What a role said of what succeeded, and what its accounts came to, millionths of a US dollar. */
   readonly accounted: (role: Role, money: Money) => void
   /** How many accounts of a role stand still, as the chain left a block that one of their pages ends at. */
@@ -57,6 +60,8 @@ type KeeperFacts = {
   readonly isInFleet: boolean
   /** Of the configuration, each once: what can happen of them is counted from 0. */
   readonly roles: readonly CountedRole[]
+  /** Where alarms go, by name. */
+  readonly alarmTargets: readonly string[]
 }
 
 /** Names that come from code are few; should one ever not be, it must not fill Prometheus. */
@@ -70,7 +75,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
   for (const what of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${what}_total`)
   const name = createNames()
-  const counters = createCounters(registry, facts.roles)
+  const counters = createCounters(registry, facts.roles, facts.alarmTargets)
   const gauges = createGauges(registry)
   const fleet = facts.isInFleet ? createFleetMetrics(registry, name) : null
   return {
@@ -96,6 +101,7 @@ export function createMetrics(facts: KeeperFacts): Metrics {
     struck: (role) => counters.strikes.inc({ role }),
     scored: (role, verdict) => counters.shadows.inc({ role, verdict }),
     alarmed: (code) => counters.alarms.inc({ code: name(code) }),
+    alarmDelivered: (target, outcome) => counters.deliveries.inc({ target, outcome }),
     accounted: (role, money) => {
       for (const part of MONEY_PARTS) gauges.money.inc({ role, part }, Number(money[part] ?? 0n) / 1e6)
     },

@@ -6,7 +6,8 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   // Sources of a value are other hosts than the service, with limits of their own: observe/ reads them itself.
   // One deadline over headers and body, which viem's transport does not have: chain/ speaks to nodes itself.
   // A manager of secrets is asked before there is anything else: config/ reads it itself.
-  undici: ['service', 'observe', 'chain', 'config'],
+  // Alarms go to hosts of their own, and wait for none: ops/ tells them itself.
+  undici: ['service', 'observe', 'chain', 'config', 'ops'],
   '@aws-sdk/client-secrets-manager': ['config'],
   cockatiel: ['service'],
   ws: ['service', 'sandbox'],

@@ -16,6 +16,7 @@ it('leaves what is quarantined to its own times: a head would wake a step that f
       rulesetHash: () => '',
       isInFleet: false,
       roles: [],
+      alarmTargets: [],
     }),
     ...{ emit: () => {}, alarm: () => {}, role: () => undefined, register: () => {}, onEnded: () => {} },
     wake: (id) => woken.push(id),

@@ -9,6 +9,7 @@ const facts = {
   ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },
   isInFleet: false,
   roles: [{ role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false }],
+  alarmTargets: [],
 }
 const gauges: Gauges = {
   facets: [
@@ -38,6 +39,8 @@ const gauges: Gauges = {
       slotAgeMs: 61_000,
       decisionAgeMs: 250,
       nativeBalanceWei: 1_500_000_000_000_000_000n,
+      ...{ dutyLateMs: 65_000, dutyLate: 2, nextDueMs: 30_000, lastActAgeMs: 12_000 },
+      leftUsdMicros: { debt_below_minimum: 31_000_000n },
       gasRunwayWorkflows: 7.5,
       exposureUsdMicros: 42_000_000n,
       inventory: { sUSD: 1_000.5 },

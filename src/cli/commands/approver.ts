@@ -1,21 +1,33 @@
 import { writeFileSync } from 'node:fs'
 import { printable, RolekeeperError } from '../../errors.ts'
-import { createPersonKey } from '../../guard/person.ts'
+import { answerText, createPersonKey, signText } from '../../guard/person.ts'
 import { command, usageError } from '../command.ts'
-import type { PersonKey } from '../person-key.ts'
+import { KEY, type PersonKey, readPersonKey } from '../person-key.ts'
 
 /** `rolekeeper approver`: a key of one's own, to approve with. */
 export const approver = command({
   name: 'approver',
-  usage: 'new NAME [--out FILE]',
+  usage: 'new NAME [--out FILE] | reply ID --hash HASH --key FILE [--reject]',
   help: `Make a key pair for a person who approves, on that person's own machine. The private half is written to a file that
 only you may read, and goes nowhere else; the public half is for approval.approvers of the policies.
+\`reply\` signs an answer without a keeper at hand: the line of JSON may travel by whatever way to the keeper's \`replies\`.
 
-  rolekeeper approver new anna`,
-  options: { out: { help: 'the file to write (default: NAME.key)', value: 'FILE' } },
+  rolekeeper approver new anna
+  rolekeeper approver reply ID --hash HASH --key anna.key | curl --data @- https://keeper.example/replies`,
+  options: {
+    out: { help: 'the file to write (default: NAME.key)', value: 'FILE' },
+    ...KEY,
+    hash: { help: 'of exactly what you read', value: 'HASH' },
+    reject: { help: 'the answer is no' },
+  },
   argumentsMax: 2,
-  run: async ({ out }, [what, name], io) => {
-    if (what !== 'new' || name === undefined) throw usageError('Say what to do.', 'write `new NAME`')
+  run: async ({ out, key: keyFile, hash, reject }, [what, name], io) => {
+    if (what === 'reply' && name !== undefined) {
+      io.out(`${JSON.stringify(replyOf(name, { keyFile, hash, reject }))}\n`)
+      return 0
+    }
+    if (what !== 'new' || name === undefined)
+      throw usageError('Say what to do.', 'write `new NAME` or `reply ID`')
     if (!/^[a-z][a-z0-9-]{0,39}$/.test(name)) {
       throw usageError(
         `"${printable(name)}" is no name of a person.`,
@@ -45,3 +57,21 @@ only you may read, and goes nowhere else; the public half is for approval.approv
     return 0
   },
 })
+
+type Replied = {
+  readonly keyFile: string | undefined
+  readonly hash: string | undefined
+  readonly reject: true | undefined
+}
+
+/** Sign an answer about what waits for a person. Throws RolekeeperError `usage`, and as `readPersonKey`. */
+function replyOf(id: string, { keyFile, hash, reject }: Replied) {
+  if (!/^[0-9a-f]{32}$/.test(id))
+    throw usageError(`"${printable(id)}" is no whole id of a workflow.`, 'copy all 32 digits of it')
+  if (hash === undefined || !/^[0-9a-f]{64}$/.test(hash))
+    throw usageError('--hash is missing, or not whole.', 'copy all 64 digits of what you read')
+  if (keyFile === undefined) throw usageError('--key is missing.', 'name the file of your own key')
+  const verdict = reject === true ? 'reject' : 'approve'
+  const { name, privatePem } = readPersonKey(keyFile)
+  return { id, verdict, hash, name, signature: signText(answerText(verdict, id, hash), privatePem) }
+}

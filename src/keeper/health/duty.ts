@@ -32,6 +32,8 @@ export type DutyState = {
   readonly checks: ReadonlySet<string>
   /** Rolling budgets of its strategy, as of the last decision. */
   readonly budgets: readonly OwnBudget[]
+  /** What is due and left alone, by the rule that leaves it: millionths of a US dollar. */
+  readonly leftUsdMicros: Readonly<Record<string, bigint>>
 }
 
 /** What is remembered of a role to say how it stands. */
@@ -80,6 +82,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
       [...(last?.decision.passedOver ?? []), ...newOf(memory, nowMs)].map(({ check }) => check),
     ),
     budgets: last?.budgets ?? [],
+    leftUsdMicros: leftOf(dues.filter(({ sinceMs }) => sinceMs <= nowMs)),
     lookedAt: last === null ? null : last.decision.passedOver.length + last.decision.proposals.length,
   }
 }
@@ -87,6 +90,14 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
 /** Refusals of the last minutes. */
 const newOf = ({ refusals }: Pick<DutyMemory, 'refusals'>, nowMs: number) =>
   refusals.filter(({ atMs }) => nowMs - atMs <= REFUSAL_MS)
+
+function leftOf(dues: readonly Due[]): DutyState['leftUsdMicros'] {
+  const left: Record<string, bigint> = {}
+  for (const { check, usdMicros } of dues) {
+    if (check !== undefined && usdMicros !== undefined) left[check] = (left[check] ?? 0n) + usdMicros
+  }
+  return left
+}
 
 /** What is worth most first, then what is latest for its kind. */
 function byHarm(one: Owed, other: Owed): number {

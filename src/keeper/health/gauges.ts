@@ -58,6 +58,7 @@ function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][num
     decisionAgeMs: decisionAges.length === 0 ? null : Math.max(...decisionAges),
     // Of several keys, the poorest.
     nativeBalanceWei: balancesWei.toSorted((a, b) => (a < b ? -1 : 1))[0] ?? null,
+    ...dutyOf(keys, nowMs),
     gasRunwayWorkflows: runwayOf(keys),
     exposureUsdMicros: exposureOf(mine),
     inventory: inventoryOf(keys),
@@ -65,6 +66,21 @@ function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][num
     marketsArmed: arming?.armed ?? 0,
     marketsUnarmed: arming?.unarmed ?? 0,
     ...used.ofRole(name, keys),
+  }
+}
+
+/** How late a role is, by all of its keys: each owes the same, and the latest says. Pure. */
+function dutyOf(keys: readonly Pick<RoleAtWork, 'duties'>[], nowMs: number) {
+  const duties = keys.map((key) => key.duties())
+  const next = duties.flatMap(({ nextDueAtMs }) => nextDueAtMs ?? [])
+  const acts = duties.flatMap(({ lastActAtMs }) => lastActAtMs ?? [])
+  const [latest] = duties.toSorted((one, other) => other.lateMs - one.lateMs)
+  return {
+    dutyLateMs: latest?.lateMs ?? 0,
+    dutyLate: latest?.lateCount ?? 0,
+    leftUsdMicros: latest?.leftUsdMicros ?? {},
+    nextDueMs: next.length === 0 ? null : Math.max(0, Math.min(...next) - nowMs),
+    lastActAgeMs: acts.length === 0 ? null : nowMs - Math.max(...acts),
   }
 }
 

@@ -28,6 +28,7 @@ const FACTS = {
   rulesetHash: () => '0x',
   isInFleet: false,
   roles: [],
+  alarmTargets: [],
 }
 const REPORTS = {
   reports: { metrics: createMetrics(FACTS), emit: () => undefined, alarm: () => undefined },

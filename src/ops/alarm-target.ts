@@ -1,0 +1,132 @@
+import { Agent, request } from 'undici'
+import { type Clock, endsWithin } from '../clock.ts'
+import type { AlarmTargetConfig } from '../config/alarms.ts'
+import { RolekeeperError } from '../errors.ts'
+import { type Notice, pagerdutyBody, slackBody, webhookBody } from './alarm-shapes.ts'
+
+/** What became of a notice; `failed` is tried again. */
+export const DELIVERIES = ['delivered', 'failed', 'dropped'] as const
+export type Delivery = (typeof DELIVERIES)[number]
+
+/** How a target stands. */
+export type TargetState = {
+  readonly name: string
+  /** Since when it has taken nothing, Unix milliseconds; null while it does. */
+  readonly failingSinceMs: number | null
+  /** Why not: never with its URL, or what it answered. */
+  readonly problem: string | null
+}
+
+/** Where notices are told, one after another; whatever the target does, nobody waits for it. */
+export type AlarmTarget = {
+  readonly push: (notice: Notice) => void
+  readonly state: () => TargetState
+  /** Give what waits a short time, and tell nothing more. */
+  readonly close: () => Promise<void>
+}
+
+/** Of headers and body together. */
+const ANSWER_MS = 5_000
+const RETRY_MS = 1_000
+const RETRY_MS_MAX = 60_000
+/** Nobody acts on what is older. */
+const AGE_MS_MAX = 3_600_000
+/** Twice as many as incidents may be open. */
+const QUEUE_MAX = 400
+const CLOSE_MS = 2_000
+const BYTES_MAX = 65_536
+
+/** What a target needs. */
+type TargetDeps = {
+  readonly clock: Clock
+  /** Names this keeper to those who read it. */
+  readonly source: string
+  readonly onDelivery: (name: string, delivery: Delivery) => void
+}
+
+function requestOf({ kind, key }: AlarmTargetConfig, notice: Notice, source: string) {
+  const secret = key?.reveal()
+  if (kind === 'slack') return { headers: {}, body: slackBody(notice, source) }
+  if (kind === 'pagerduty') return { headers: {}, body: pagerdutyBody(notice, source, secret ?? '') }
+  return {
+    headers: secret === undefined ? {} : { authorization: secret },
+    body: webhookBody(notice, source),
+  }
+}
+
+/** Create what tells one target. */
+export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): AlarmTarget {
+  const { clock, source, onDelivery } = deps
+  const { name } = config
+  const agent = new Agent({ connections: 1, pipelining: 1, maxResponseSize: BYTES_MAX })
+  const stop = new AbortController()
+  const queue: Notice[] = []
+  let failing: { readonly sinceMs: number; readonly problem: string } | null = null
+  let working: Promise<void> | undefined
+
+  /** @returns why it was not taken, or null. */
+  const deliver = async (notice: Notice): Promise<string | null> => {
+    const { headers, body } = requestOf(config, notice, source)
+    try {
+      const answer = await request(config.url.reveal(), {
+        ...{ dispatcher: agent, method: 'POST', body: JSON.stringify(body) },
+        headers: { ...headers, 'content-type': 'application/json' },
+        signal: AbortSignal.any([stop.signal, AbortSignal.timeout(ANSWER_MS)]),
+      })
+      await answer.body.dump()
+      const { statusCode } = answer
+      return statusCode >= 200 && statusCode < 300 ? null : `it answers ${statusCode}`
+    } catch (error) {
+      const { name: kind, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
+      return kind === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : `not reached (${code ?? kind})`
+    }
+  }
+  const work = async () => {
+    let waitMs = RETRY_MS
+    for (let next = queue[0]; next !== undefined && !stop.signal.aborted; next = queue[0]) {
+      const problem = await deliver(next)
+      if (problem === null) {
+        failing = null
+        waitMs = RETRY_MS
+      } else failing = { sinceMs: failing?.sinceMs ?? clock.nowMs(), problem }
+      const isOld = Math.abs(clock.nowMs() - next.atMs) > AGE_MS_MAX
+      onDelivery(name, problem === null ? 'delivered' : isOld ? 'dropped' : 'failed')
+      // While it was told, those before the others may have gone.
+      if ((problem === null || isOld) && queue[0] === next) queue.shift()
+      if (problem === null) continue
+      await clock.sleep(waitMs, stop.signal).catch(() => undefined)
+      waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)
+    }
+    working = undefined
+  }
+  return {
+    push: (notice) => {
+      if (stop.signal.aborted) return
+      queue.push(notice)
+      if (queue.length > QUEUE_MAX) {
+        queue.shift()
+        onDelivery(name, 'dropped')
+      }
+      working ??= work()
+    },
+    state: () => ({ name, failingSinceMs: failing?.sinceMs ?? null, problem: failing?.problem ?? null }),
+    close: async () => {
+      if (working !== undefined) await endsWithin(working, CLOSE_MS, clock)
+      stop.abort()
+      await working
+      await agent.destroy()
+    },
+  }
+}
+
+/** Make the alarm of a target that takes nothing. */
+export const targetFailing = (name: string, problem: string | null, ms: number) =>
+  new RolekeeperError(
+    'alarms.target_failing',
+    `The alarm target ${name} has taken nothing for ${Math.round(ms / 1_000)} s: ${problem}.`,
+    {
+      fix: 'see whether it is there and its key still counts: rolekeeper alarms test. Until then alarms are on the screen, in the log and in metrics.',
+      facts: { problem: name },
+      retry: 'later',
+    },
+  )

@@ -1,0 +1,270 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { AlarmTargetConfig } from '../../src/config/alarms.ts'
+import { Secret } from '../../src/config/secrets/secret.ts'
+import { RolekeeperError } from '../../src/errors.ts'
+import { createIncidents, RECOVERED_MS } from '../../src/ops/alarm-incidents.ts'
+import type { Notice } from '../../src/ops/alarm-shapes.ts'
+import { createAlarmTarget } from '../../src/ops/alarm-target.ts'
+import { createAlarmsOut } from '../../src/ops/alarms-out.ts'
+import { createScrubber } from '../../src/ops/scrub.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+/** A server on loopback that does with each request what it is told. */
+async function serverThat(answers: (request: IncomingMessage, response: ServerResponse) => unknown) {
+  const server = createServer(answers).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/k-canary-1`)
+}
+
+/** A server that takes everything, and what it was told, as it comes. */
+async function listener() {
+  const told: { readonly headers: IncomingMessage['headers']; readonly body: Record<string, unknown> }[] = []
+  let onTold = () => {}
+  const url = await serverThat(async (request, response) => {
+    told.push({ headers: request.headers, body: JSON.parse(await text(request)) })
+    response.writeHead(202).end()
+    onTold()
+  })
+  const until = (count: number) =>
+    new Promise<void>((resolve) => {
+      onTold = () => told.length >= count && resolve()
+      onTold()
+    })
+  return { url, told, until }
+}
+
+const webhook = (url: Secret, name = 'ops'): AlarmTargetConfig => ({
+  name,
+  kind: 'webhook',
+  url,
+  key: undefined,
+})
+
+function startOut(
+  configs: readonly AlarmTargetConfig[],
+  deps: Partial<Parameters<typeof createAlarmsOut>[1]> = {},
+) {
+  const deliveries: string[] = []
+  let onDelivered = () => {}
+  const out = createAlarmsOut(configs, {
+    ...{ clock: systemClock, source: 'rolekeeper test', scrub: createScrubber([]), alarm: () => undefined },
+    onDelivery: (name, outcome) => {
+      deliveries.push(`${name} ${outcome}`)
+      onDelivered()
+    },
+    ...deps,
+  })
+  closing.push(out.close)
+  const until = (which: string) =>
+    new Promise<void>((resolve) => {
+      onDelivered = () => deliveries.includes(which) && resolve()
+      onDelivered()
+    })
+  return { ...out, deliveries, untilDelivery: until }
+}
+
+const alarm = (code: string, facts: Readonly<Record<string, string>> = {}) =>
+  new RolekeeperError(code, `It is so: ${code}.`, { fix: 'look.', facts })
+
+it('tells a target of each incident once, in its own shape, and with its key where that belongs', async () => {
+  const [own, slack, pager] = [await listener(), await listener(), await listener()]
+  const key = new Secret('rk-canary-2')
+  const out = startOut([
+    { name: 'own', kind: 'webhook', url: own.url, key },
+    { name: 'slack', kind: 'slack', url: slack.url, key: undefined },
+    { name: 'pager', kind: 'pagerduty', url: pager.url, key },
+  ])
+  const low = alarm('signer.low_balance', { role: 'allocator', signer: '0x51' })
+  for (let again = 0; again < 3; again++) out.raise(low)
+  out.raise(alarm('nav-reporter.quorum_short', { role: 'nav-reporter' }))
+  await Promise.all([own.until(2), slack.until(2), pager.until(2)])
+  expect(
+    own.told.map(({ body: { code, about, action, runbook } }) => [action, code, about, runbook]),
+  ).toEqual([
+    ['trigger', 'signer.low_balance', 'allocator 0x51', 'docs/runbooks/signer.md#signerlow_balance'],
+    [
+      'trigger',
+      'nav-reporter.quorum_short',
+      'nav-reporter',
+      'docs/runbooks/nav-reporter.md#nav-reporterquorum_short',
+    ],
+  ])
+  expect(own.told[0]?.headers.authorization).toBe('rk-canary-2')
+  expect(slack.told[0]?.body).toEqual({
+    text: expect.stringContaining('*signer.low_balance (allocator 0x51)*'),
+  })
+  expect(pager.told[0]?.body).toMatchObject({
+    ...{ routing_key: 'rk-canary-2', event_action: 'trigger', dedup_key: own.told[0]?.body.key },
+    payload: { class: 'signer.low_balance', severity: 'error', source: 'rolekeeper test' },
+  })
+  expect(JSON.stringify([own.told.map(({ body }) => body), slack.told])).not.toContain('canary')
+})
+
+it('waits for no target: those that hang, fail, redirect or drip hold up neither an alarm nor each other', async () => {
+  const good = await listener()
+  const elsewhere = await listener()
+  const hangs = await serverThat(() => undefined)
+  const drips = await serverThat((_, response) => {
+    response.writeHead(200, { 'content-length': '1000' }).write('.')
+  })
+  const fails = await serverThat((_, response) => response.writeHead(500).end('k-canary-1'))
+  const redirects = await serverThat((_, response) =>
+    response.writeHead(302, { location: elsewhere.url.reveal() }).end(),
+  )
+  const out = startOut([
+    ...[webhook(hangs, 'hangs'), webhook(drips, 'drips'), webhook(fails, 'fails')],
+    ...[webhook(redirects, 'redirects'), webhook(good.url, 'good')],
+  ])
+  out.raise(alarm('node.no_quorum'))
+  await good.until(1)
+  await out.untilDelivery('good delivered')
+  await out.untilDelivery('fails failed')
+  await out.untilDelivery('redirects failed')
+  expect(out.deliveries).not.toContain('hangs failed')
+  await out.untilDelivery('hangs failed')
+  // It has taken it: what it says beside that is not waited for.
+  await out.untilDelivery('drips delivered')
+  const problems = Object.fromEntries(out.targets().map(({ name, problem }) => [name, problem]))
+  expect(problems).toEqual({
+    ...{ good: null, drips: null, fails: 'it answers 500', redirects: 'it answers 302' },
+    hangs: 'no answer within 5000 ms',
+  })
+  expect(elsewhere.told).toEqual([])
+  expect(JSON.stringify([problems, out.deliveries])).not.toContain('canary')
+})
+
+it('tries again until a target takes it, and tells what waited in its order', async () => {
+  let refusals = 2
+  const told: string[] = []
+  let done = () => {}
+  const url = await serverThat(async (request, response) => {
+    const { code } = JSON.parse(await text(request))
+    const isTaken = refusals-- <= 0
+    if (isTaken) told.push(code)
+    response.writeHead(isTaken ? 200 : 503).end()
+    if (told.length === 2) done()
+  })
+  const hasAll = new Promise<void>((resolve) => {
+    done = resolve
+  })
+  const waits: number[] = []
+  const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) }
+  const out = startOut([webhook(url)], { clock })
+  out.raise(alarm('role.down'))
+  out.raise(alarm('key.not_signing'))
+  await hasAll
+  expect(told).toEqual(['role.down', 'key.not_signing'])
+  expect(waits).toEqual([1_000, 2_000])
+  await out.untilDelivery('ops delivered')
+  expect(out.targets()[0]?.failingSinceMs).toBeNull()
+})
+
+it('stays small under 10,000 alarms, and says that there are more than it tells of', async () => {
+  const { url, told, until } = await listener()
+  const out = startOut([webhook(url)])
+  for (let index = 0; index < 10_000; index++)
+    out.raise(alarm('workflow.partial', { workflowId: String(index) }))
+  await until(201)
+  expect(new Set(told.map(({ body }) => body.key)).size).toBe(201)
+  expect(told.map(({ body }) => body.code)).toContain('alarms.flood')
+  await out.untilDelivery('ops delivered')
+  expect(out.deliveries).not.toContain('ops dropped')
+})
+
+it('keeps a bounded number for a target that is away, the newest', async () => {
+  const url = await serverThat(() => undefined)
+  const dropped: string[] = []
+  const target = createAlarmTarget(webhook(url), {
+    ...{ clock: systemClock, source: 'rolekeeper test' },
+    onDelivery: (_, outcome) => void dropped.push(outcome),
+  })
+  closing.push(target.close)
+  const notice = {
+    action: 'trigger',
+    code: 'a.b',
+    about: '',
+    message: '',
+    fix: '',
+    severity: 'error',
+  } as const
+  for (let index = 0; index < 1_000; index++) target.push({ ...notice, key: String(index), atMs: Date.now() })
+  expect(dropped.filter((outcome) => outcome === 'dropped')).toHaveLength(600)
+})
+
+it('is over when it was not raised again for ten minutes, and begins anew after', () => {
+  const told: Notice[] = []
+  const incidents = createIncidents('test', (notice) => told.push(notice))
+  const raise = (atMs: number) => incidents.raise(alarm('node.left_out', { node: 'read-2' }), atMs)
+  const actions = () => told.map(({ action, atMs }) => `${action} ${atMs}`)
+  raise(0)
+  raise(60_000)
+  incidents.look(60_000 + RECOVERED_MS)
+  expect(actions()).toEqual(['trigger 0'])
+  incidents.look(60_001 + RECOVERED_MS)
+  expect(actions()).toEqual(['trigger 0', 'resolve 660001'])
+  raise(700_000)
+  expect(actions().at(-1)).toBe('trigger 700000')
+  expect(new Set(told.map(({ key }) => key)).size).toBe(1)
+  // A clock that was put back keeps it open for ten more minutes, not for ever.
+  incidents.look(1_000)
+  incidents.look(1_001 + RECOVERED_MS)
+  expect(actions().at(-1)).toBe(`resolve ${1_001 + RECOVERED_MS}`)
+})
+
+it('is over at once when the facet is well again that it is of', () => {
+  const told: Notice[] = []
+  const incidents = createIncidents('test', (notice) => told.push(notice))
+  incidents.raise(alarm('node.left_out', { node: 'read-2' }), 0, 'node/read-2')
+  const event = { type: 'facet', at: '', facet: 'node', state: 'ok', code: 'ok', message: '' } as const
+  incidents.hear({ ...event, about: 'read-1' }, 1)
+  incidents.hear({ ...event, about: 'read-2', state: 'warning' }, 2)
+  expect(told).toHaveLength(1)
+  incidents.hear({ ...event, about: 'read-2' }, 3)
+  expect(told[1]).toMatchObject({ action: 'resolve', key: told[0]?.key, atMs: 3 })
+})
+
+it('tells what waits for a person, with what an answer names, until it moves on', () => {
+  const told: Notice[] = []
+  const incidents = createIncidents('test', (notice) => told.push(notice))
+  const [id, hash] = ['ab'.repeat(16), '5d'.repeat(32)]
+  const expiresAt = '2026-01-01T00:00:00.000Z'
+  const held = {
+    type: 'held',
+    id,
+    role: 'allocator',
+    at: expiresAt,
+    hash,
+    check: 'approval_always',
+    message: 'Asked.',
+    expiresAt,
+  } as const
+  incidents.hear(held, 0)
+  incidents.look(RECOVERED_MS * 10)
+  expect(told).toMatchObject([
+    { action: 'trigger', code: 'approval.waits', severity: 'info', approval: { id, hash, expiresAt } },
+  ])
+  const moved = { type: 'workflow', id, role: 'allocator', workflowType: 'x', state: 'requested' } as const
+  incidents.hear({ ...moved, at: expiresAt, durationMs: 0, subject: 'vault' }, 5)
+  expect(told.at(-1)).toMatchObject({ action: 'resolve', atMs: 5 })
+})
+
+it('leaves no secret in what it tells', async () => {
+  const { url, told, until } = await listener()
+  const out = startOut([webhook(url)], { scrub: createScrubber(['sk-canary-3']) })
+  out.raise(new RolekeeperError('node.wrong_chain', 'It said sk-canary-3.', { fix: 'not sk-canary-3.' }))
+  await until(1)
+  expect(JSON.stringify(told)).not.toContain('canary')
+})
