@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Observation } from '../../../agents/agent.ts'
+import type { Ended, Observation } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
 import { budgets, due } from '../../../agents/liquidator/duty.ts'
+import { backOffsOf } from '../../../agents/liquidator/races.ts'
 import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
 import { BTC, claim, facility, LOAN, MARKET, market, observation, policy, SUBJECT } from './fixtures.ts'
 
@@ -98,4 +99,18 @@ it('says how its own budgets stand, and when the first revert leaves the hour', 
   const spent = observation({ recent: [900_000, 800_000].map(reverted) })
   expect(budgets(spent, few)[1]).toMatchObject({ part: 1, used: '900,000 gas (2 reverts)', left: '0 gas' })
   expect(due(spent, decide(spent, few), few)).toMatchObject([{ what: 'liquidatable debt' }])
+})
+
+it('tries what reverts every time nineteen times in a first hour and twelve times in the next, whatever the budget', () => {
+  const HOUR_MS = 3_600_000
+  const lost: Ended[] = []
+  for (let nowMs = 0; nowMs < 2 * HOUR_MS; nowMs += 1_000) {
+    if (backOffsOf(lost, nowMs, policy()).markets.size > 0) continue
+    // Another borrower each time, five seconds from the decision to the block.
+    lost.unshift({ ...reverted(nowMs + 5_000), begunAtMs: nowMs, subject: `${SUBJECT}${nowMs}` })
+    nowMs += 5_000
+  }
+  const inHour = (hour: number) =>
+    lost.filter(({ begunAtMs }) => Math.floor(begunAtMs / HOUR_MS) === hour).length
+  expect([inHour(0), inHour(1)]).toEqual([19, 12])
 })
