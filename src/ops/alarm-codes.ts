@@ -13,6 +13,7 @@ export const ALARM_CODES: readonly string[] = [
   ],
   ...['chain.reorg_past_finality', 'chain.unsettled'],
   ...['deployment.proxy_not_pinned', 'deployment.units_differ'],
+  ...['budget.nearly_spent', 'budget.spent', 'duty.late'],
   ...['duty.overdue', 'role.absent', 'role.down', 'role.left_live', 'role.not_deciding'],
   ...['fleet.clock', 'fleet.unattested', 'fleet.witness', 'queue.deaf', 'seat.lost'],
   ...['journal.amnesia', 'journal.archive_missing', 'journal.not_replicated', 'journal.redis_settings'],

@@ -7,7 +7,7 @@ import type { Workflow } from '../../workflow/workflow.ts'
 type Owed = Due & { readonly sinceMs: number; readonly lateMs: number }
 
 /** Why a role does not act: a rule, what it said of one, and of how many it says so. */
-type Because = { readonly check: string; readonly message: string; readonly count: number }
+export type Because = { readonly check: string; readonly message: string; readonly count: number }
 
 /** How late a role is with what it should do, and what keeps it from more. */
 export type DutyState = {
@@ -68,7 +68,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
   const dues = last?.dues ?? []
   const late = dues
     .map((due) => ({ ...due, lateMs: nowMs - due.sinceMs }))
-    .filter(({ chosen, lateMs, graceMs }) => chosen !== true && lateMs > graceMs)
+    .filter((due) => due.chosen !== true && due.lateMs > graceOf(due))
     .toSorted(byHarm)
   const next = dues.map(({ sinceMs }) => sinceMs).filter((atMs) => atMs > nowMs)
   return {
@@ -87,6 +87,12 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
   }
 }
 
+/** What was proposed, or is under way, has so long at least: a few blocks, whatever the time in which a bid counts. */
+const UNDER_WAY_MS = 60_000
+
+const graceOf = ({ check, graceMs }: Due): number =>
+  check === undefined || check === 'under_way' ? Math.max(graceMs, UNDER_WAY_MS) : graceMs
+
 /** Refusals of the last minutes. */
 const newOf = ({ refusals }: Pick<DutyMemory, 'refusals'>, nowMs: number) =>
   refusals.filter(({ atMs }) => nowMs - atMs <= REFUSAL_MS)
@@ -103,7 +109,7 @@ function leftOf(dues: readonly Due[]): DutyState['leftUsdMicros'] {
 function byHarm(one: Owed, other: Owed): number {
   const [worth, otherWorth] = [one.usdMicros ?? 0n, other.usdMicros ?? 0n]
   if (worth !== otherWorth) return worth > otherWorth ? -1 : 1
-  return other.lateMs / other.graceMs - one.lateMs / one.graceMs
+  return other.lateMs / graceOf(other) - one.lateMs / graceOf(one)
 }
 
 /** Count the rules that keep a role from acting: those of what is late, then refusals, then what the most are left alone by. */

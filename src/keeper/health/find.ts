@@ -1,6 +1,7 @@
 import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { chainFinding, gasFinding, nodeFindings, noncesFinding } from './chain-findings.ts'
+import { budgetFinding } from './duty-findings.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
 import { clockFinding, controlFindings, diskFinding, journalFinding, seatsFinding } from './own-findings.ts'
 import type { Probes } from './probes.ts'
@@ -72,6 +73,11 @@ function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
     ),
     ...worst(places.map(roleFinding)),
     ...worst(working.map((role) => dutyFinding(role, nowMs))),
+    ...worst(
+      working.map((each) =>
+        budgetFinding(each.role, probes.used()?.statesOf(each.role, [each]) ?? [], each.duties().checks),
+      ),
+    ),
   ]
 }
 

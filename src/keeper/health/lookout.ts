@@ -160,7 +160,7 @@ export const notSigning = (
 export const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
   new RolekeeperError(
     'signer.low_balance',
-    `The ${role}'s signer ${signer} holds ${native(balanceWei)}; one workflow may pay ${native(gasWeiMax)} for gas, and ${RUNWAY_MIN} of them are the least.`,
+    `The ${role}'s signer ${signer} holds ${native(balanceWei)}, the gas of ${balanceWei / gasWeiMax} workflows at the policy's most of ${native(gasWeiMax)} each; ${RUNWAY_MIN} are the least.`,
     {
       fix: 'send it native coins: without them its nonces cannot even be closed.',
       facts: { role, signer, balanceWei: String(balanceWei), gasWeiMax: String(gasWeiMax) },

@@ -2,8 +2,11 @@ import type { Address } from 'viem'
 import { createRenewed } from '../renewed.ts'
 import { atWork, type HealthDeps } from './looked-at.ts'
 import { JOURNAL_MS_MAX } from './own-findings.ts'
+import { readUsed, type Used } from './used.ts'
 
 const HEAD_MS = 500
+/** Of a fleet's journal, one question: a budget is spent within seconds at the soonest. */
+const USED_MS = 3_000
 const JOURNAL_MS = 5_000
 /** Gas is spent by the workflow; three of them are seconds. */
 const BALANCES_MS = 15_000
@@ -19,6 +22,8 @@ export type Probes = {
   /** What a write of the journal ended in; null where it went well. */
   readonly journalFailed: () => unknown
   readonly balanceWei: (signer: Address) => bigint | null
+  /** What of the limits is used; null before the first read. */
+  readonly used: () => Used | null
 }
 
 /** Create the probes of one keeper. What fails is tried again when it is due; what it means is for its facet to say. */
@@ -28,11 +33,16 @@ export function createProbes(deps: HealthDeps): Probes {
     createRenewed(read, { clock, everyMs: () => ms, onFailed: () => undefined })
   const head = every(HEAD_MS, async () => (await deps.nodes()?.recent()) ?? null)
   const journal = every(JOURNAL_MS, () => writeFailed(deps))
-  const balances = every(BALANCES_MS, () => readBalances(deps))
+  const balances = createRenewed(() => readBalances(deps), {
+    ...{ clock, onFailed: () => undefined },
+    // While the chain is not followed yet, there was nobody to ask.
+    everyMs: ({ size }) => (size === 0 ? HEAD_MS : BALANCES_MS),
+  })
+  const used = every(USED_MS, () => readUsed(deps.terms()[0]?.records.journal, deps.cap, clock.nowMs()))
   const keys = every(KEYS_MS, () => Promise.all(atWork(deps).map(({ vitals }) => vitals.askKey())))
   return {
     begin: () => {
-      for (const probe of [head, journal, balances, keys]) probe.begin()
+      for (const probe of [head, journal, balances, used, keys]) probe.begin()
     },
     headAtMs: () => {
       const last = head.last()
@@ -40,6 +50,7 @@ export function createProbes(deps: HealthDeps): Probes {
     },
     journalFailed: () => journal.last()?.failed ?? null,
     balanceWei: (signer) => balances.last()?.get(signer) ?? null,
+    used: used.last,
   }
 }
 

@@ -9,6 +9,7 @@ import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
 import type { RoleState } from '../staff.ts'
 import type { Term } from '../term.ts'
+import { owedFinding } from './duty-findings.ts'
 import { DECISION_MS_MAX, notDeciding, notSigning } from './lookout.ts'
 
 /** A role that a keeper has, and how it stands. */
@@ -95,8 +96,8 @@ export function keyFinding({ role, signer, vitals }: RoleAtWork, nowMs: number):
   return { ...where, state: 'failing', error: notSigning({ role, signer }, key.said, nowMs - key.sinceMs) }
 }
 
-/** Whether a role decides. Pure. */
-export function dutyFinding({ role, duty }: RoleAtWork, nowMs: number): Finding {
+/** Whether a role decides, and does what it owes. */
+export function dutyFinding({ role, duty, duties }: RoleAtWork, nowMs: number): Finding {
   const where = { facet: 'duty', about: role } as const
   const failing = duty.failing()
   if (failing !== null)
@@ -111,7 +112,7 @@ export function dutyFinding({ role, duty }: RoleAtWork, nowMs: number): Finding 
     )
     return { ...where, state: 'failing', error, ...(atMs === null ? { isSaid: true } : {}) }
   }
-  return { ...where, state: 'ok', message: `decided ${duration(nowMs - atMs)} ago` }
+  return owedFinding(duties())
 }
 
 /** Whether signers are SAFE, those of a role together. What doubts a signer was said as it was found. Pure. */

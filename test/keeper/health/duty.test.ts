@@ -7,7 +7,14 @@ import { proposalOf, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const NOTHING: Decision = { proposals: [], passedOver: [] }
 const debt = (subject: string, changes: Partial<Due> = {}): Due => ({
-  ...{ what: 'liquidatable debt', subject, sinceMs: null, graceMs: 1_000, message: 'proposed' },
+  ...{
+    what: 'liquidatable debt',
+    subject,
+    sinceMs: null,
+    graceMs: 1_000,
+    check: 'out_of_funds',
+    message: 'spent',
+  },
   ...changes,
 })
 
@@ -43,6 +50,17 @@ it('counts from when it was first seen what nothing else dates, and says it one 
   world.nowMs += 5_000
   book.decided(NOTHING, observation())
   expect(book.state().late, 'it was gone meanwhile').toEqual([])
+})
+
+it.each(['under_way', null])('gives what is proposed or under way a minute at least: %s', (check) => {
+  const { world, book } = bookOf()
+  const { check: _, ...proposed } = debt('a')
+  world.dues = [check === null ? proposed : debt('a', { check })]
+  book.decided(NOTHING, observation())
+  world.nowMs += 60_000
+  expect(book.state().late).toEqual([])
+  world.nowMs += 1
+  expect(book.state().late).toHaveLength(1)
 })
 
 it('says the worst first, five of them, and never what the policy wants left alone', () => {
