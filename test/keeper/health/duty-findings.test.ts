@@ -7,7 +7,7 @@ const AT = Date.parse('2026-01-01T12:00:00Z')
 const state = (changes: Partial<DutyState> = {}): DutyState => ({
   ...{ role: 'liquidator', late: [], lateCount: 0, lateMs: 0, nothingBecause: [], lastActAtMs: null },
   ...{ lastProposalAtMs: null, nextDueAtMs: null, actsSinceStart: 0, startedAtMs: AT, lookedAt: 0 },
-  ...{ checks: new Set(), budgets: [] },
+  ...{ checks: new Set(), budgets: [], leftUsdMicros: {} },
   ...changes,
 })
 const budget = (changes: Partial<BudgetState> = {}): BudgetState => ({
