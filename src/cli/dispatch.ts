@@ -17,6 +17,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'the keeper, as a configuration says',
     load: async () => (await import('./commands/run.ts')).run,
   },
+  status: {
+    summary: 'how it stands: what is not well, each role, and what waits',
+    load: async () => (await import('./commands/status.ts')).status,
+  },
   workflows: {
     summary: 'what it did and does',
     load: async () => (await import('./commands/workflows.ts')).workflows,

@@ -245,6 +245,7 @@ class ComposedKeeper implements Keeper {
     const health = await startHealth(
       this.#config.ops,
       { reports: this.#reports, log: this.#log },
+      { config: this.#config, version: this.#version, accounts: () => this.#accounts?.accounts },
       {
         ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
         control: () => seating.control(),

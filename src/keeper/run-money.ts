@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { periodOf } from '../accounts/period.ts'
+import { type Period, periodOf } from '../accounts/period.ts'
 import { resultsOf } from '../accounts/results.ts'
 import { workflowsOf } from '../accounts/workflows-of.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -13,13 +13,22 @@ export type RunAccounts = { readonly accounts: Pick<Accounts, 'newest'>; readonl
 const PAGES_MAX = 10_000
 
 /** Sum up what the accounts of a run's signers say of it, by role, as `pnl` does. */
-export async function moneyOf(
+export const moneyOf = (config: RunConfig, { accounts, beganAt }: RunAccounts) =>
+  sumUp(config, accounts, 0, ({ page }) => page.to.number > beganAt)
+
+/** The same of what closed at or after a time, Unix milliseconds. */
+export const moneySince = (config: RunConfig, accounts: RunAccounts['accounts'], sinceMs: number) =>
+  sumUp(config, accounts, sinceMs, () => true)
+
+async function sumUp(
   { chain, agents, deployment, fleet, directory }: RunConfig,
-  { accounts, beganAt }: RunAccounts,
+  accounts: RunAccounts['accounts'],
+  sinceMs: number,
+  isIn: (one: Period[number]) => boolean,
 ): Promise<SummaryEvent['money']> {
   const periodIn = async (signers: Iterable<Address>) => {
     const pages = await Promise.all([...signers].map((each) => accounts.newest(chain.id, each, PAGES_MAX)))
-    return periodOf(pages.flat(), 0).filter(({ page }) => page.to.number > beganAt)
+    return periodOf(pages.flat(), sinceMs).filter(isIn)
   }
   const period = await periodIn(new Set(agents.map(({ signer }) => signer.address)))
   const funds = await periodIn(deployment.funds.map(({ address }) => address))

@@ -3,15 +3,17 @@ import { isIP } from 'node:net'
 import { RolekeeperError } from '../errors.ts'
 import { type Facet, facetKey, failing } from './facet.ts'
 import { METRICS_TYPE } from './metrics.ts'
+import type { KeeperStatus } from './status.ts'
 
 /** What the pages show. */
 type OpsDeps = {
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>
   readonly facets: () => readonly Facet[]
+  readonly status: () => Promise<KeeperStatus>
 }
 
-/** The listener of `/metrics`, `/healthz` and `/readyz`. */
+/** The listener of `/metrics`, `/healthz`, `/readyz` and `/status`. */
 export type OpsServer = { readonly url: string; readonly close: () => Promise<void> }
 
 /** A scraper needs one connection; these bound what a stranger on the network can hold open. */
@@ -65,6 +67,12 @@ const text = (status: number, body: string): Page => ({
   body: `${body}\n`,
 })
 
+const json = (status: number, value: object): Page => ({
+  status,
+  type: 'application/json',
+  body: `${JSON.stringify(value)}\n`,
+})
+
 async function answer(request: IncomingMessage, host: string, deps: OpsDeps): Promise<Page> {
   if (!isOurs(request.headers.host, host)) return text(403, 'this name is not served here')
   if (request.headers.origin !== undefined) return text(403, 'pages of other sites are not served')
@@ -74,10 +82,12 @@ async function answer(request: IncomingMessage, host: string, deps: OpsDeps): Pr
       return { status: 200, type: METRICS_TYPE, body: await deps.metrics() }
     case '/healthz':
       return text(200, 'alive')
+    case '/status':
+      return json(200, await deps.status())
     case '/readyz':
       return readiness(deps.facets())
     default:
-      return text(404, 'try /metrics, /healthz or /readyz')
+      return text(404, 'try /metrics, /healthz, /readyz or /status')
   }
 }
 
@@ -89,8 +99,8 @@ function readiness(facets: readonly Facet[]): Page {
     return [facetKey(facet), { ...rest, since: new Date(sinceMs).toISOString() }]
   })
   const cause = first === undefined ? {} : { cause: facetKey(first) }
-  const body = `${JSON.stringify({ ready: first === undefined, ...cause, facets: Object.fromEntries(rows) })}\n`
-  return { status: first === undefined ? 200 : 503, type: 'application/json', body }
+  const ready = first === undefined
+  return json(ready ? 200 : 503, { ready, ...cause, facets: Object.fromEntries(rows) })
 }
 
 /** A page of another site can point its own name at this address, but it cannot send ours, nor an address. */

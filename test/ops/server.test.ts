@@ -2,13 +2,22 @@ import { request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Facet } from '../../src/ops/facet.ts'
 import { type OpsServer, startOpsServer } from '../../src/ops/server.ts'
+import { askStatus, type KeeperStatus } from '../../src/ops/status.ts'
 
 const WELL: Facet = { facet: 'service', about: '', state: 'ok', code: 'ok', message: 'fresh', sinceMs: 0 }
+const STATUS: KeeperStatus = {
+  ...{ at: '1970-01-01T00:00:00.000Z', environment: 'sandbox', chainId: 1, directory: '/state' },
+  ...{ version: '0.1.0', startedAt: '1970-01-01T00:00:00.000Z', ready: true },
+  ...{ facets: [], roles: [], nodes: [], approvals: [] },
+}
 let facets: readonly Facet[] = [WELL]
 const servers: OpsServer[] = []
 
 async function start(host = '127.0.0.1', port = 0): Promise<OpsServer> {
-  const server = await startOpsServer({ host, port }, { metrics: async () => 'up 1\n', facets: () => facets })
+  const server = await startOpsServer(
+    { host, port },
+    { metrics: async () => 'up 1\n', facets: () => facets, status: async () => STATUS },
+  )
   servers.push(server)
   return server
 }
@@ -66,6 +75,13 @@ describe("the operator's listener", () => {
     })
   })
 
+  it('says how the keeper stands, and is believed only where it says so as this release does', async () => {
+    const { url } = await start()
+    expect(await askStatus(url)).toEqual(STATUS)
+    await expect(askStatus(`${url}/metrics?`)).rejects.toMatchObject({ code: 'keeper.silent' })
+    await expect(askStatus('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'keeper.silent' })
+  })
+
   it('is ready while a facet only warns', async () => {
     facets = [{ ...WELL, state: 'warning' }]
     expect((await get(`${(await start()).url}/readyz`)).status).toBe(200)
@@ -94,7 +110,11 @@ describe("the operator's listener", () => {
   it('answers 500 without detail when a page fails', async () => {
     const server = await startOpsServer(
       { host: '127.0.0.1', port: 0 },
-      { metrics: async () => Promise.reject(new Error('canary')), facets: () => [WELL] },
+      {
+        metrics: async () => Promise.reject(new Error('canary')),
+        facets: () => [WELL],
+        status: async () => STATUS,
+      },
     )
     servers.push(server)
     expect(await get(`${server.url}/metrics`)).toMatchObject({ status: 500, body: 'internal error\n' })

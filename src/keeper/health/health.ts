@@ -8,6 +8,7 @@ import { findAll } from './find.ts'
 import { readGauges } from './gauges.ts'
 import type { HealthDeps } from './looked-at.ts'
 import { createProbes } from './probes.ts'
+import { createStatus, type StatusDeps } from './status.ts'
 
 const LOOK_MS = 1_000
 
@@ -23,10 +24,12 @@ export type Health = {
 export async function startHealth(
   where: RunConfig['ops'],
   { reports, log }: { readonly reports: Pick<Reports, 'metrics' | 'emit' | 'alarm'>; readonly log: Log },
+  status: Omit<StatusDeps, 'looked'>,
   deps: HealthDeps,
 ): Promise<Health> {
   const probes = createProbes(deps)
   const facets = createFacets({ find: () => findAll(deps, probes), nowMs: deps.clock.nowMs, log, reports })
+  const statusOf = createStatus({ ...status, looked: deps })
   const look = () => {
     probes.begin()
     facets.look()
@@ -40,6 +43,7 @@ export async function startHealth(
       facets.look()
       return facets.list()
     },
+    status: () => statusOf(facets.list()),
   }).catch((error: unknown) => {
     clearInterval(timer)
     throw error

@@ -30,6 +30,10 @@ const FACTS = {
   roles: [],
   alarmTargets: [],
 }
+const STATUS = {
+  config: loadRunConfig('config/example.yaml', EXAMPLE),
+  ...{ version: '0.0.0', accounts: () => undefined },
+}
 const REPORTS = {
   reports: { metrics: createMetrics(FACTS), emit: () => undefined, alarm: () => undefined },
   log: createLog({ level: 'silent', secrets: [] }),
@@ -39,7 +43,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
   const directory = mkdtempSync(join(tmpdir(), 'health-'))
   const config = { directory, chain: { id: 1 }, agents: [] }
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
-  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, {
+  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, STATUS, {
     ...DEPS,
     directory,
     clock: { ...systemClock, nowMs: () => NOW_MS },
@@ -74,7 +78,7 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const states = () => config.agents.map((agent) => ({ agent, state: { type: 'opening' as const } }))
   const safe = () => refuse('safe', '0x66 is SAFE (fleet_amnesia): Redis has forgotten.')
-  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, {
+  const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, STATUS, {
     ...DEPS,
     directory,
     clock: systemClock,

@@ -1,0 +1,93 @@
+import { printable } from '../errors.ts'
+import { facetKey } from '../ops/facet.ts'
+import type { KeeperStatus, RoleStatus } from '../ops/status.ts'
+import { duration, shortHex, usd } from './format.ts'
+import { tableText } from './table.ts'
+
+const safe = (text: string) => printable(text, 300).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+
+/** Draw how a keeper stands: what is not well first, then each role, what keeps it, and what waits. Pure. */
+export function statusScreen(status: KeeperStatus): string {
+  const nowMs = Date.parse(status.at)
+  const ago = (at: string | null) => (at === null ? 'never' : `${duration(nowMs - Date.parse(at))} ago`)
+  const in_ = (at: string) => `in ${duration(Math.max(0, Date.parse(at) - nowMs))}`
+  const { environment, chainId, version, startedAt, ready } = status
+  const up = duration(nowMs - Date.parse(startedAt))
+  const head = `rolekeeper ${version} · ${environment} chain ${chainId} · up ${up} · ${ready ? 'ready' : 'NOT READY'}\n`
+  const sections = [
+    facetLines(status, nowMs),
+    roleTable(status, ago),
+    ...status.roles.map((role) => roleLines(role, ago, in_)),
+    tableOf('node', ['state', 'newest block', 'behind', 'errors'], status.nodes, (node) => [
+      ...[node.node, node.state, node.head ?? '-', String(node.blocksBehind ?? '-'), String(node.errors)],
+    ]),
+    tableOf('approval', ['role', 'what', 'expires', 'why'], status.approvals, (one) => [
+      ...[one.id.slice(0, 8), one.role, one.workflowType, in_(one.expires), safe(one.message)],
+    ]),
+  ]
+  return [head, ...sections].filter((text) => text !== '').join('\n')
+}
+
+function facetLines({ facets }: KeeperStatus, nowMs: number): string {
+  const lines = facets
+    .filter(({ state }) => state !== 'ok')
+    .map(({ state, message, fix, because, since, ...facet }) => {
+      const mark = state === 'failing' ? '✗' : '!'
+      const how =
+        because === undefined ? (fix === undefined ? '' : ` Fix: ${fix}`) : ` (because of ${because})`
+      return `${mark} ${facetKey(facet)}, for ${duration(nowMs - Date.parse(since))}: ${safe(message)}${printable(how, 1_000)}\n`
+    })
+  return lines.length === 0 ? `● ${facets.length} facets, all well\n` : lines.join('')
+}
+
+const money = (micros: string | null) => (micros === null ? '-' : usd(micros))
+
+const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
+  tableOf(
+    'role',
+    ['mode', 'last act', 'acts', 'in flight', 'held', 'exposure', 'realised today', 'marked today'],
+    status.roles,
+    (role) => [
+      ...[role.role, role.state === 'up' ? role.mode : role.state, ago(role.lastAct), String(role.acts)],
+      ...[String(role.live), String(role.held), money(role.exposureUsdMicros)],
+      ...[money(role.realizedTodayUsdMicros), money(role.markedTodayUsdMicros)],
+    ],
+  )
+
+/** What a role is late with, why it does no more, and the budget that it has the least left of. */
+function roleLines(
+  { role, why, late, because, budgets, nextDue }: RoleStatus,
+  ago: (at: string | null) => string,
+  in_: (at: string) => string,
+): string {
+  const least = budgets.toSorted((a, b) => b.part - a.part)[0]
+  const lines = [
+    ...(why === null ? [] : [`down: ${safe(why)}`]),
+    ...late.map(({ what, subject, since, amount, check, message }) => {
+      const about = [what, safe(subject), ...(amount === null ? [] : [amount])].join(' ')
+      return `late: ${about}, due ${ago(since)}${check === null ? '' : ` (${check}: ${safe(message)})`}`
+    }),
+    ...because.map(({ check, message, count }) => `left alone: ${count} by ${check}: ${safe(message)}`),
+    ...(least === undefined
+      ? []
+      : [
+          `budget: ${least.name} ${least.used} of ${least.limit}, ${least.left} left${least.frees === null ? '' : `, the first of it free ${in_(least.frees)}`}`,
+        ]),
+    ...(nextDue === null ? [] : [`next due ${in_(nextDue)}`]),
+  ]
+  return lines.length === 0 ? '' : `${role}\n${lines.map((line) => `  ${line}\n`).join('')}`
+}
+
+/** A table, or nothing where it has no rows. */
+function tableOf<T>(
+  first: string,
+  columns: readonly string[],
+  rows: readonly T[],
+  cellsOf: (row: T) => readonly string[],
+): string {
+  if (rows.length === 0) return ''
+  return tableText(
+    { columns: [first, ...columns], rows: rows.map((row) => ({ cells: cellsOf(row), data: {} })) },
+    {},
+  )
+}

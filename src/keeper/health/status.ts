@@ -1,0 +1,105 @@
+import type { RunConfig } from '../../config/config.ts'
+import type { Accounts } from '../../journal/accounts.ts'
+import type { SummaryEvent } from '../../ops/events.ts'
+import type { Facet } from '../../ops/facet.ts'
+import type { KeeperStatus, RoleStatus } from '../../ops/status.ts'
+import { isHeld } from '../../workflow/workflow.ts'
+import { createRenewed } from '../renewed.ts'
+import { moneySince } from '../run-money.ts'
+import { readGauges } from './gauges.ts'
+import { type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
+import { readUsed, type Used } from './used.ts'
+
+/** What saying how a keeper stands needs beside what it is looked at by. */
+export type StatusDeps = {
+  readonly looked: HealthDeps
+  readonly config: RunConfig
+  readonly version: string
+  /** Undefined until they are open. */
+  readonly accounts: () => Pick<Accounts, 'newest'> | undefined
+}
+
+/** Accounts close an hour's page at least; nobody waits for a day's to be added up. */
+const MONEY_MS = 30_000
+const DAY_MS = 86_400_000
+
+const iso = (ms: number) => new Date(ms).toISOString()
+const isoOf = (ms: number | null) => (ms === null ? null : iso(ms))
+
+/** Create what says how a keeper stands. */
+export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Promise<KeeperStatus> {
+  const { looked, config, version } = deps
+  const { clock } = looked
+  const startedAt = iso(clock.nowMs())
+  const money = createRenewed(() => moneyToday(deps), {
+    ...{ clock, everyMs: () => MONEY_MS, onFailed: () => undefined },
+  })
+  return async (facets) => {
+    money.begin()
+    const [gauges, used] = await Promise.all([readGauges(looked), usedNow(looked)])
+    return {
+      ...{ at: iso(clock.nowMs()), environment: config.environment, chainId: config.chain.id },
+      ...{ directory: config.directory, version, startedAt },
+      ready: facets.every(({ state }) => state !== 'failing'),
+      facets: facets.map(({ sinceMs, ...facet }) => ({ ...facet, since: iso(sinceMs) })),
+      roles: rolesOf(looked).map((place) => roleStatus(place, { gauges, used, money: money.last() })),
+      nodes: gauges.nodes.map(({ node, state, headNumber, blocksBehind, errors }) => ({
+        ...{ node, state, blocksBehind, errors, head: headNumber === null ? null : String(headNumber) },
+      })),
+      approvals: liveOf(looked).flatMap((workflow) => {
+        const { id, role, proposal, hold } = workflow
+        if (!isHeld(workflow) || hold === undefined) return []
+        const { check, message, untilMs } = hold
+        return { id, role, workflowType: proposal.workflowType, check, message, expires: iso(untilMs) }
+      }),
+    }
+  }
+}
+
+const usedNow = (looked: HealthDeps): Promise<Used> => {
+  const [{ records } = {}] = looked.terms()
+  return readUsed(records?.journal, looked.cap, looked.clock.nowMs())
+}
+
+async function moneyToday({ looked, config, accounts }: StatusDeps): Promise<SummaryEvent['money']> {
+  const open = accounts()
+  const midnightMs = Math.floor(looked.clock.nowMs() / DAY_MS) * DAY_MS
+  return open === undefined ? {} : moneySince(config, open, midnightMs)
+}
+
+type Known = {
+  readonly gauges: Awaited<ReturnType<typeof readGauges>>
+  readonly used: Used
+  readonly money: SummaryEvent['money'] | null
+}
+
+function roleStatus(
+  { agent, state }: ReturnType<typeof rolesOf>[number],
+  { gauges, used, money }: Known,
+): RoleStatus {
+  const { role, mode, signer } = agent
+  const figures = gauges.roles.find((each) => each.role === role)
+  const duty = state.type === 'up' ? state.role.duties() : null
+  const budgets = state.type === 'up' ? used.statesOf(role, [state.role]) : []
+  return {
+    ...{ role, mode, signer: signer.address, state: state.type },
+    why: state.type === 'down' ? state.reason.shortMessage : null,
+    lastAct: isoOf(duty?.lastActAtMs ?? null),
+    lastProposal: isoOf(duty?.lastProposalAtMs ?? null),
+    nextDue: isoOf(duty?.nextDueAtMs ?? null),
+    ...{ acts: duty?.actsSinceStart ?? 0, lookedAt: duty?.lookedAt ?? null },
+    late: (duty?.late ?? []).map(({ what, subject, sinceMs, amount, check, message }) => ({
+      ...{ what, subject, message, since: iso(sinceMs) },
+      ...{ amount: amount ?? null, check: check ?? null },
+    })),
+    because: [...(duty?.nothingBecause ?? [])],
+    budgets: budgets.map(({ name, part, used, limit, left, freesAtMs }) => ({
+      ...{ name, part, used, limit, left, frees: isoOf(freesAtMs) },
+    })),
+    exposureUsdMicros: String(figures?.exposureUsdMicros ?? 0n),
+    inventory: figures?.inventory ?? {},
+    ...{ live: figures?.workflowsLive ?? 0, held: figures?.workflowsHeld ?? 0 },
+    realizedTodayUsdMicros: money?.[role]?.realizedUsdMicros ?? null,
+    markedTodayUsdMicros: money?.[role]?.markedUsdMicros ?? null,
+  }
+}
