@@ -134,6 +134,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],
   ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
+  ['npx rolekeeper doctor --config FILE', 'test/keeper/doctor covers it'],
   ['npx rolekeeper api diff https://', 'needs a real service'],
   [
     'npx rolekeeper run --config config/shadow.yaml',

@@ -60,6 +60,7 @@ const SignRequest = KeyRequest.extend({
     .refine(({ length }) => length >= 1 && length <= MESSAGE_BYTES_MAX),
   MessageType: z.enum(['RAW', 'DIGEST']).default('RAW'),
   SigningAlgorithm: z.string(),
+  DryRun: z.boolean().optional(),
 })
 
 const refuse = (type: string, message: string): Outcome => ({ ok: false, fault: { type, message } })
@@ -79,6 +80,12 @@ function sign(key: HeldKey, request: z.infer<typeof SignRequest>, faults: KmsFau
   const digest = MessageType === 'DIGEST' ? message : createHash('sha256').update(message).digest()
   if (digest.length !== 32) {
     return refuse('ValidationException', 'Digest is invalid length for algorithm ECDSA_SHA_256.')
+  }
+  if (request.DryRun === true) {
+    return refuse(
+      'DryRunOperationException',
+      'The request would have succeeded, but the DryRun option is set.',
+    )
   }
   const privateKey = faults.wrongKey ? NOBODY : key.privateKey
   const der = signAsKms(digest, privateKey, faults.highS ? 'high' : 'as-it-falls')

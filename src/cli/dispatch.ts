@@ -21,6 +21,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'how it stands: what is not well, each role, and what waits',
     load: async () => (await import('./commands/status.ts')).status,
   },
+  doctor: {
+    summary: 'what is wrong, before the first signature',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
   workflows: {
     summary: 'what it did and does',
     load: async () => (await import('./commands/workflows.ts')).workflows,

@@ -1,7 +1,9 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SharedPlace } from '../config/place.ts'
 import { RolekeeperError } from '../errors.ts'
+import { unwritable } from '../journal/faults.ts'
+import { createFolder } from '../journal/lock.ts'
 import type { JournalPlace } from '../journal/open.ts'
 import { type Io, usageError } from './command.ts'
 import { DEFAULT_DIRECTORY, DIRECTORY } from './options.ts'
@@ -42,18 +44,22 @@ type Left = { readonly config: string; readonly instance: string }
 
 const leftFile = (directory: string) => join(directory, 'fleet.json')
 
-/** Leave in a keeper's directory which fleet it works in; take it away where it works in none. */
+/** Leave in a keeper's directory which fleet it works in; take it away where it works in none. Throws `journal.failed`. */
 export function leavePlace(
   { directory, fleet }: { readonly directory: string; readonly fleet?: Pick<Left, 'instance'> | undefined },
   file: string,
 ): void {
-  if (fleet === undefined) {
-    rmSync(leftFile(directory), { force: true })
-    return
+  try {
+    if (fleet === undefined) {
+      rmSync(leftFile(directory), { force: true })
+      return
+    }
+    createFolder(directory)
+    const left: Left = { config: resolve(file), instance: fleet.instance }
+    writeFileSync(leftFile(directory), JSON.stringify(left), { mode: 0o600 })
+  } catch (cause) {
+    throw unwritable(directory, cause)
   }
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const left: Left = { config: resolve(file), instance: fleet.instance }
-  writeFileSync(leftFile(directory), JSON.stringify(left), { mode: 0o600 })
 }
 
 /**

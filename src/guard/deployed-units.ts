@@ -8,6 +8,7 @@ import { address, createView, type Reads, uint, type View } from './views.ts'
 const view = createView(
   parseAbi([
     'function decimals() view returns (uint8)',
+    'function symbol() view returns (string)',
     'function asset() view returns (address)',
     'function totalAssets() view returns (uint256)',
     'function totalSupply() view returns (uint256)',
@@ -21,6 +22,8 @@ const view = createView(
   ]),
 )
 
+/** What is longer is no name of anything. */
+const symbolView = (of: Address): View<string> => view('symbol', of, [], z.string().min(1).max(32))
 const decimalsView = (of: Address): View<bigint> => view('decimals', of, [], uint)
 const addressView = (
   name: 'asset' | 'loanAsset' | 'collateralAsset' | 'oracle' | 'quoteAsset',
@@ -42,18 +45,25 @@ const agree = (one: bigint, other: bigint): boolean => {
   return apart * BPS <= other * TOLERANCE_BPS
 }
 
+/** What a deployment says otherwise than the chain, of which contract, and what to write. */
+export type UnitDifference = Refusal & { readonly of: Address; readonly fix: string }
+
 type Ask = Pick<Reads, 'ask'>
-type Judge = () => Refusal | null
+type Judge = () => UnitDifference | null
 
 /**
  * Ask the chain for every unit that a deployment states: the decimals of assets, what markets, vaults and funds count in,
  * and a share price and a price, each recomputed with those decimals. The returned function judges the answers: an asset
  * that does not answer is refused; a vault, market or fund that has no such view is not judged by it.
  */
-export function askUnits({ assets, markets, vaults, funds }: Deployment, reads: Ask): Judge {
+export function askUnits(
+  { assets, markets, vaults, funds }: Deployment,
+  reads: Ask,
+): () => readonly UnitDifference[] {
   const decimalsOf = new Map(assets.map((asset) => [asset.address, asset.decimals]))
   const judges = [
     ...assets.map((asset) => askAsset(asset, reads)),
+    ...askSymbols(assets, reads),
     ...markets.map((market) => askMarket(market, reads)),
     ...vaults.map((vault) => askVault(vault.address, decimalsOf, reads)),
     ...funds.map((fund) => askFund(fund, reads)),
@@ -63,27 +73,51 @@ export function askUnits({ assets, markets, vaults, funds }: Deployment, reads: 
         .map((market) => askPrice(fund.address, market, decimalsOf, reads)),
     ),
   ]
+  return () => judges.flatMap((judge) => judge() ?? [])
+}
+
+/** What differs, of which contract, what the deployment says and the chain, where that stands, and the line to write there. */
+type Differing = {
+  readonly what: string
+  readonly of: Address
+  readonly said: unknown
+  readonly real: unknown
+  readonly path: string
+  readonly write?: string
+}
+
+const LOOK = 'correct the deployment, or find out what answers in its place.'
+
+const differs = ({ what, of, said, real, path, write }: Differing): UnitDifference => ({
+  ...refuse(
+    'units_differ',
+    `${what} is ${said} by the deployment; the chain says ${real}: see deployment.${path}.`,
+  ),
+  of,
+  fix: write === undefined ? LOOK : `write \`${write}\` there, or find out what answers in its place.`,
+})
+
+function askAsset({ address: of, symbol, decimals }: Deployment['assets'][number], { ask }: Ask): Judge {
+  const answer = ask(decimalsView(of))
   return () => {
-    for (const judge of judges) {
-      const refusal = judge()
-      if (refusal !== null) return refusal
-    }
-    return null
+    const real = answer()
+    if (real === BigInt(decimals)) return null
+    const what = `The number of decimals of ${symbol}`
+    const write = real === null ? {} : { write: `decimals: "${real}"` }
+    return differs({ what, of, said: decimals, real: real ?? 'nothing', path: 'assets', ...write })
   }
 }
 
-const differs = (what: string, said: unknown, real: unknown, path: string): Refusal =>
-  refuse(
-    'units_differ',
-    `${what} is ${said} by the deployment; the chain says ${real}: see deployment.${path}.`,
-  )
-
-function askAsset({ address: of, symbol, decimals }: Deployment['assets'][number], { ask }: Ask): Judge {
-  const real = ask(decimalsView(of))
-  return () =>
-    real() === BigInt(decimals)
-      ? null
-      : differs(`The number of decimals of ${symbol}`, decimals, real() ?? 'nothing', 'assets')
+/** A token may have a name of ours; not the one that another of ours has: its amounts would be taken for that one's. */
+function askSymbols(assets: Deployment['assets'], { ask }: Ask): readonly Judge[] {
+  const answers = assets.map(({ address: of, symbol }) => ({ of, symbol, real: ask(symbolView(of)) }))
+  return answers.map(({ of, symbol, real: answer }) => () => {
+    const real = answer()
+    const isAnother = answers.some((each) => each.of !== of && each.symbol === real)
+    if (real === null || real === symbol || !isAnother) return null
+    const what = `The symbol of ${of}`
+    return differs({ what, of, said: symbol, real, path: 'assets', write: `symbol: ${real}` })
+  })
 }
 
 function askMarket({ address: of, ...pinned }: Deployment['markets'][number], { ask }: Ask): Judge {
@@ -91,18 +125,21 @@ function askMarket({ address: of, ...pinned }: Deployment['markets'][number], { 
   const said = names.map((name) => ({ name, real: ask(addressView(name, of)) }))
   return () => {
     const wrong = said.find(({ name, real }) => ![null, pinned[name]].includes(real()))
-    return wrong === undefined
-      ? null
-      : differs(`The ${wrong.name} of market ${of}`, pinned[wrong.name], wrong.real(), 'markets')
+    if (wrong === undefined) return null
+    const [what, real] = [`The ${wrong.name} of market ${of}`, wrong.real()]
+    const write = `${wrong.name}: "${real}"`
+    return differs({ what, of, said: pinned[wrong.name], real, path: 'markets', write })
   }
 }
 
 function askFund({ address: of, quoteAsset }: Deployment['funds'][number], { ask }: Ask): Judge {
   const real = ask(addressView('quoteAsset', of))
-  return () =>
-    [null, quoteAsset].includes(real())
-      ? null
-      : differs(`The quoteAsset of fund ${of}`, quoteAsset, real(), 'funds')
+  return () => {
+    if ([null, quoteAsset].includes(real())) return null
+    const what = `The quoteAsset of fund ${of}`
+    const write = `quoteAsset: "${real()}"`
+    return differs({ what, of, said: quoteAsset, real: real(), path: 'funds', write })
+  }
 }
 
 /** A vault's whole share is worth what its assets and shares in all say, with the decimals of its asset. */
@@ -116,23 +153,25 @@ function askVault(of: Address, decimalsOf: ReadonlyMap<Address, number>, { ask }
     const at = asset()
     if (at === null) return null
     const decimals = decimalsOf.get(at)
-    if (decimals === undefined) return differs(`The asset of vault ${of}`, 'none of its assets', at, 'assets')
+    if (decimals === undefined) {
+      const what = `The asset of vault ${of}`
+      return differs({ what, of, said: 'none of its assets', real: at, path: 'assets' })
+    }
     const [supply, all, shares, real] = [totalSupply(), totalAssets(), shareDecimals(), worth()]
     if (supply === null || all === null || shares === null || real === null) {
-      return refuse(
-        'read_failed',
-        `Vault ${of} does not say what its shares are worth; what is not known denies.`,
-      )
+      const message = `Vault ${of} does not say what its shares are worth; what is not known denies.`
+      return { ...refuse('read_failed', message), of, fix: LOOK }
     }
     const offset = shares - BigInt(decimals)
-    if (offset < 0n)
-      return differs(`The decimals of vault ${of}'s asset`, decimals, `${shares} for its shares`, 'vaults')
+    if (offset < 0n) {
+      const what = `The decimals of vault ${of}'s asset`
+      return differs({ what, of, said: decimals, real: `${shares} for its shares`, path: 'vaults' })
+    }
     // Of less than one whole share, rounding says more than units do.
     if (supply < 10n ** shares) return null
     const expected = (PROBE_SHARES * (all + 1n)) / (supply + 10n ** offset)
-    return agree(expected, real)
-      ? null
-      : differs(`What 10^36 shares of vault ${of} are worth`, expected, real, 'vaults')
+    const what = `What 10^36 shares of vault ${of} are worth`
+    return agree(expected, real) ? null : differs({ what, of, said: expected, real, path: 'vaults' })
   }
 }
 
@@ -153,13 +192,8 @@ function askPrice(
     // A market that the fund does not take, or a price that stands still: nothing is appraised, so nothing is bid.
     if (price === null || real === null) return null
     const expected = (PROBE_WHOLE * price * unit(loanAsset)) / WAD
-    return agree(expected, real)
-      ? null
-      : differs(
-          `What ${PROBE_WHOLE} whole ${collateralAsset} are worth in market ${market}`,
-          expected,
-          real,
-          'assets',
-        )
+    const what = `What ${PROBE_WHOLE} whole ${collateralAsset} are worth in market ${market}`
+    const said = expected
+    return agree(expected, real) ? null : differs({ what, of: market, said, real, path: 'assets' })
   }
 }

@@ -45,8 +45,8 @@ export function isLocked(directory: string): boolean {
   }
 }
 
-/** Node's own `recursive` never returns below /proc. */
-function createFolder(path: string): void {
+/** Make a folder, and those above it. Node's own `recursive` never returns below /proc. Throws the file system's own error. */
+export function createFolder(path: string): void {
   const isThere = () => existsSync(`${path}/`)
   if (isThere()) return
   createFolder(dirname(path))

@@ -1,7 +1,7 @@
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { askUnits } from '../guard/deployed-units.ts'
+import { askUnits, type UnitDifference } from '../guard/deployed-units.ts'
 import { createReads } from '../guard/views.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
@@ -77,17 +77,23 @@ async function disproofOf(
   }
 }
 
+/** Find each unit that a deployment states otherwise than its contracts. Throws `node.*` when too few nodes answer. */
+export async function unitDifferences(
+  nodes: Pick<Nodes, 'calls'>,
+  deployment: Deployment,
+): Promise<readonly UnitDifference[]> {
+  const reads = createReads()
+  const judge = askUnits(deployment, reads)
+  reads.fill(await nodes.calls(reads.calls))
+  return judge()
+}
+
 /**
  * Prove that the units of a deployment are those of its contracts. Throws RolekeeperError `deployment.units_differ`, and
  * `node.*` when too few nodes answer.
  */
 export async function proveUnits(nodes: Pick<Nodes, 'calls'>, deployment: Deployment): Promise<void> {
-  const reads = createReads()
-  const judge = askUnits(deployment, reads)
-  reads.fill(await nodes.calls(reads.calls))
-  const refusal = judge()
-  if (refusal === null) return
-  throw new RolekeeperError('deployment.units_differ', refusal.message, {
-    fix: 'correct the deployment, or find out what answers in its place.',
-  })
+  const [first] = await unitDifferences(nodes, deployment)
+  if (first !== undefined)
+    throw new RolekeeperError('deployment.units_differ', first.message, { fix: first.fix })
 }

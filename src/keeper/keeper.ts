@@ -27,6 +27,7 @@ import { loadRolePolicy } from './role-policy.ts'
 import { moneyOf, type RunAccounts } from './run-money.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
+import { proveServiceThere } from './startup-checks.ts'
 import { createTerm, type Term } from './term.ts'
 import { watchSecrets } from './watch-secrets.ts'
 
@@ -147,6 +148,8 @@ class ComposedKeeper implements Keeper {
     })
     this.#opened.push(() => client.close())
     const nodes = await this.#connect(seating)
+    // With something in flight the nodes are enough to follow it, and the service is waited for.
+    if (seating.resumed === 0) await proveServiceThere(this.#config, this.#clock)
     await seating.hold((seat) => this.#hold(seat, accounts, nodes, client), nodes)
     const terms = [...this.#terms]
     const refusal = refusalOfAll(terms.flatMap((term) => term.states()))

@@ -28,6 +28,7 @@ import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
+import { proveSound } from './doctor/prove-sound.ts'
 import { openKept, PACKS_MAX } from './evidence.ts'
 import type { DutyState } from './health/duty.ts'
 import { proveViews } from './prove-views.ts'
@@ -113,7 +114,10 @@ async function proveRole(
   const access = proveService(client, config.chain.id, log).then(() =>
     proveAccess(client, rolePolicy.does, log),
   )
-  const all = [signing?.key.open(stop), proof.prove(), proveRoleViews(rolePolicy, deps), access]
+  const proven = proof.prove()
+  // What units and symbols are wrong of says nothing of prices.
+  const sound = proven.then(() => proveSound(rolePolicy, deps))
+  const all = [signing?.key.open(stop), proven, proveRoleViews(rolePolicy, deps), access, sound]
   for (const each of await Promise.allSettled(all)) if (each.status === 'rejected') throw each.reason
 }
 

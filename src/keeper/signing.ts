@@ -200,20 +200,33 @@ const notOpen = (address: Address) =>
  * Open the signer of one agent, proven to be the pinned key.
  * @param onCall called for each signature: `ok` or the error's code, and milliseconds.
  */
-async function openSigner(
-  { signer }: AgentConfig,
-  { kms, environment }: Pick<RunConfig, 'kms' | 'environment'>,
+export async function openSigner(
+  agent: AgentConfig,
+  config: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
   stop: AbortSignal,
 ): Promise<Opened> {
+  const { signer } = agent
   if (signer.kind === 'keystore') {
     const { path, password, address } = signer
+    const { environment } = config
     const keystore = await createKeystoreSigner({ path, password: password.reveal(), address, environment })
     return timed({ ...keystore, prove: async () => undefined }, onCall)
   }
+  const settings = kmsSettingsOf(agent, config)
+  invariant(settings !== null, 'a signer that is no keystore is a KMS key')
+  return timed(await createKmsSigner(settings, stop), onCall)
+}
+
+/** Where the KMS key of an agent is, and as whom it is asked; null for a keystore. Pure. */
+export function kmsSettingsOf(
+  { signer }: AgentConfig,
+  { kms }: Pick<RunConfig, 'kms'>,
+): Parameters<typeof createKmsSigner>[0] | null {
+  if (signer.kind === 'keystore') return null
   invariant(kms !== undefined, 'a configuration with a KMS signer names its KMS')
   const { accessKeyId, secretAccessKey, endpoint, region } = kms
-  const settings = {
+  return {
     keyId: signer.keyId,
     address: signer.address,
     region,
@@ -227,7 +240,6 @@ async function openSigner(
           }),
         }),
   }
-  return timed(await createKmsSigner(settings, stop), onCall)
 }
 
 const timed = (signer: Opened, onCall: (outcome: string, tookMs: number) => void): Opened => ({

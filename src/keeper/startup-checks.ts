@@ -1,12 +1,15 @@
+import type { Address } from 'viem'
 import type { Agent } from '../../agents/agent.ts'
 import type { WatchedCollection } from '../../agents/rows.ts'
 import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
 import { askPins, slotsOf } from '../guard/pins.ts'
 import { pinsOf } from '../guard/policy/deployment.ts'
 import { createReads } from '../guard/views.ts'
 import type { Log } from '../ops/log.ts'
+import { askWhetherThere } from '../service/answering.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import {
@@ -15,6 +18,7 @@ import {
   OPERATIONS,
   type OperationId,
 } from '../service/contract/operations.ts'
+import { duration } from '../units.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** The operation that reads each collection an agent can watch. */
@@ -142,26 +146,70 @@ export async function provePins(
   nodes: Pick<Nodes, 'codeHashes' | 'simulate'>,
   deployment: Deployment,
 ): Promise<void> {
+  const [first] = await pinDifferences(nodes, deployment)
+  if (first !== undefined) throw first.error
+}
+
+/** Find each pinned contract that runs something else, with what {@link provePins} throws of it. Throws `node.*`. */
+export async function pinDifferences(
+  nodes: Pick<Nodes, 'codeHashes' | 'simulate'>,
+  deployment: Deployment,
+): Promise<readonly { readonly of: Address; readonly error: RolekeeperError }[]> {
   const pins = pinsOf(deployment)
   const reads = createReads()
-  const { codeAt, slots, check } = askPins(pins, reads)
-  const plain = pins.filter(({ proxy }) => proxy === undefined).flatMap(({ address }) => slotsOf(address))
+  const asked = pins.map((pin) => ({ pin, ...askPins([pin], reads), own: slotsOf(pin.address) }))
   const [codeHashes, { before, words }] = await Promise.all([
-    nodes.codeHashes(codeAt),
-    nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [], slots: [...slots, ...plain] }),
+    nodes.codeHashes(asked.flatMap(({ codeAt }) => codeAt)),
+    nodes.simulate({
+      pending: [],
+      before: reads.calls,
+      bundle: [],
+      after: [],
+      slots: asked.flatMap(({ own }) => own),
+    }),
   ])
   reads.fill(before)
-  const refusal = check({ codeHashes, words })
-  if (refusal !== null) {
-    throw new RolekeeperError(`deployment.${refusal.check}`, refusal.message)
-  }
-  const found = plain.find((_, index) => words[slots.length + index] !== 0n)
-  if (found === undefined) return
-  throw new RolekeeperError(
+  let code = 0
+  return asked.flatMap(({ pin: { address: of, proxy }, codeAt, check }, index) => {
+    const shown = {
+      codeHashes: codeHashes.slice(code, code + codeAt.length),
+      words: words.slice(2 * index, 2 * index + 2),
+    }
+    code += codeAt.length
+    const refusal = check(shown)
+    if (refusal !== null)
+      return { of, error: new RolekeeperError(`deployment.${refusal.check}`, refusal.message) }
+    return proxy === undefined && shown.words.some((word) => word !== 0n)
+      ? { of, error: proxyNotPinned(of) }
+      : []
+  })
+}
+
+const proxyNotPinned = (of: Address) =>
+  new RolekeeperError(
     'deployment.proxy_not_pinned',
-    `${found.of} is a proxy (EIP-1967), and what it runs is not pinned: it may be swapped while every pin holds.`,
-    { fix: 'pin what it runs by `proxy` in its entry of the deployment.', facts: { address: found.of } },
+    `${of} is a proxy (EIP-1967), and what it runs is not pinned: it may be swapped while every pin holds.`,
+    { fix: 'pin what it runs by `proxy` in its entry of the deployment.', facts: { address: of } },
   )
+
+const THERE_MS_MAX = 5_000
+
+/**
+ * Prove that the service is there at all: a slip of the pen in its address shows itself, and an outage is for a supervisor to
+ * wait out. Throws `service.unreachable`.
+ */
+export async function proveServiceThere(
+  { service: { url } }: Pick<RunConfig, 'service'>,
+  { nowMs }: Pick<Clock, 'nowMs'>,
+): Promise<void> {
+  const answering = await askWhetherThere(url, THERE_MS_MAX, nowMs)
+  if (answering !== null && answering.status < 500) return
+  const what =
+    answering === null ? `gave no answer within ${duration(THERE_MS_MAX)}` : `answers ${answering.status}`
+  throw new RolekeeperError('service.unreachable', `The service at ${new URL(url).host} ${what}.`, {
+    fix: `check that the service is up and that service.url, ${url}, is right; then start again.`,
+    retry: 'later',
+  })
 }
 
 /**

@@ -96,20 +96,10 @@ export type KmsSigner = Signer & {
   readonly prove: () => Promise<void>
 }
 
-/**
- * Open a signer on one AWS KMS key, after proving that it is the pinned key, enabled, and of the pinned address.
- * Rejects with a RolekeeperError: `kms.denied`, `kms.disabled`, `kms.not_found`, `kms.wrong_key`, `kms.bad_signature`,
- * `kms.throttled`, `kms.timeout`, `kms.unreachable` or `kms.rejected`; `signDigest` rejects with the same.
- * An abort of `stop` gives the opening up and rejects with its reason.
- * A lost reply is retried with the same digest; no signature of an unread reply exists outside the KMS.
- * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
- */
-export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<KmsSigner> {
-  const { keyId, address, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
+/** Reach the KMS of a key: its client, and how one call of it ends in time and throws our errors alone. */
+function connect(settings: KmsSettings) {
+  const { keyId, address: _, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
   const { credentials, ...service } = where
-  if (!KEY_ARN.test(keyId)) {
-    throw wrongKey(`The key id ${keyId} is not a key ARN, so it pins no key.`, { keyId })
-  }
   const client = new KMSClient({
     ...service,
     // What has no end is asked for once; what has ended is asked for again at each request.
@@ -126,12 +116,11 @@ export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal)
     },
   })
   const deadlineMs = ATTEMPTS_MAX * (requestTimeoutMs + connectionTimeoutMs) + BACKOFF_MS_MAX
-
-  async function ask<T>(
+  const ask = async <T>(
     operation: string,
     run: (stop: AbortSignal) => Promise<T>,
     signal?: AbortSignal,
-  ): Promise<T> {
+  ): Promise<T> => {
     try {
       return await bounded(deadlineMs, signal, run)
     } catch (error) {
@@ -139,6 +128,73 @@ export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal)
       throw fromKmsError(error, operation, keyId)
     }
   }
+  return { client, ask }
+}
+
+/** Of nothing: it is asked whether it might be signed, and never is. */
+const NOTHING = new Uint8Array(32)
+
+/**
+ * Ask the KMS whether we may sign with a key, without a signature: a dry run. Throws what {@link createKmsSigner} throws.
+ * @returns by how much the KMS's time is ahead of ours, milliseconds; null where it does not say.
+ * Source: https://docs.aws.amazon.com/kms/latest/developerguide/testing-permissions.html
+ */
+export async function proveMaySign(
+  settings: KmsSettings,
+  nowMs: () => number,
+  stop: AbortSignal,
+): Promise<number | null> {
+  const { client, ask } = connect(settings)
+  let aheadMs: number | null = null
+  client.middlewareStack.add(
+    (next) => async (given) => {
+      const before = nowMs()
+      const result = await next(given)
+      const said = Date.parse(
+        String(Reflect.get(Object(Reflect.get(Object(result.response), 'headers')), 'date')),
+      )
+      if (!Number.isNaN(said)) aheadMs = said - (before + nowMs()) / 2
+      return result
+    },
+    { step: 'deserialize', priority: 'low' },
+  )
+  const command = new SignCommand({
+    KeyId: settings.keyId,
+    Message: NOTHING,
+    MessageType: 'DIGEST',
+    SigningAlgorithm: 'ECDSA_SHA_256',
+    DryRun: true,
+  })
+  try {
+    await ask(
+      'Sign',
+      (abortSignal) =>
+        client.send(command, { abortSignal }).catch((error: unknown) => {
+          if (error instanceof Error && error.name === 'DryRunOperationException') return
+          throw error
+        }),
+      stop,
+    )
+  } finally {
+    client.destroy()
+  }
+  return aheadMs
+}
+
+/**
+ * Open a signer on one AWS KMS key, after proving that it is the pinned key, enabled, and of the pinned address.
+ * Rejects with a RolekeeperError: `kms.denied`, `kms.disabled`, `kms.not_found`, `kms.wrong_key`, `kms.bad_signature`,
+ * `kms.throttled`, `kms.timeout`, `kms.unreachable` or `kms.rejected`; `signDigest` rejects with the same.
+ * An abort of `stop` gives the opening up and rejects with its reason.
+ * A lost reply is retried with the same digest; no signature of an unread reply exists outside the KMS.
+ * Source: https://docs.aws.amazon.com/kms/latest/APIReference/API_Sign.html, API_GetPublicKey, API_DescribeKey.
+ */
+export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal): Promise<KmsSigner> {
+  const { keyId, address } = settings
+  if (!KEY_ARN.test(keyId)) {
+    throw wrongKey(`The key id ${keyId} is not a key ARN, so it pins no key.`, { keyId })
+  }
+  const { client, ask } = connect(settings)
 
   const which = { KeyId: keyId }
   const prove = async (signal?: AbortSignal) => {

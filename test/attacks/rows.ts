@@ -274,7 +274,7 @@ export const ROW_DEEDS: readonly Deed[] = [
       const judge = askUnits(deployment, reads)
       const eighteen = encodeAbiParameters([{ type: 'uint256' }], [18n])
       reads.fill(reads.calls.map(({ data }) => (data === toFunctionSelector('decimals()') ? eighteen : null)))
-      return [judge()?.check ?? null]
+      return [judge()[0]?.check ?? null]
     },
   },
   challenge('its statement gives our bids away', 'challenge_statement', {

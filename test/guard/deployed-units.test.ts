@@ -35,7 +35,7 @@ const TRUE: Script = {
 }
 
 /** What a judge of these units says, where the chain answers so. */
-const judge = (changes: Script = {}, of: Deployment = pinned) => refusalOf(changes, of)?.message ?? null
+const judge = (changes: Script = {}, of: Deployment = pinned) => refusalOf(changes, of)[0]?.message ?? null
 
 function refusalOf(changes: Script, of: Deployment) {
   const reads = createReads()
@@ -118,7 +118,7 @@ it.each<[string, Script, string, string?]>([
     'assets',
   ],
 ])('refuses %s', (_, changes, message, path) => {
-  expect(refusalOf(changes, pinned)).toMatchObject({
+  expect(refusalOf(changes, pinned)[0]).toMatchObject({
     check: path === undefined ? 'read_failed' : 'units_differ',
     message: expect.stringMatching(
       path === undefined ? message : new RegExp(`${message}.*see deployment\\.${path}\\.$`),

@@ -1,0 +1,134 @@
+import type { Nodes } from '../../chain/nodes.ts'
+import { type Clock, endsWithin } from '../../clock.ts'
+import type { AgentConfig, RunConfig } from '../../config/config.ts'
+import { loadWithIncludes } from '../../config/include.ts'
+import { RolekeeperError } from '../../errors.ts'
+import { openNodes, openService } from '../connect.ts'
+import { lintsOf } from '../policy-lints.ts'
+import { loadRolePolicy, positionOf, type RolePolicy } from '../role-policy.ts'
+import { judgeClock } from './clock.ts'
+import { examineDeployment, judgeOracles } from './deployment.ts'
+import { judgeEligibility } from './eligibility.ts'
+import { type Check, type Finding, failedBy, passed, warned } from './finding.ts'
+import { judgeMoney } from './judge-money.ts'
+import { judgePolicy } from './judge-policy.ts'
+import { examineKeys } from './keys.ts'
+import { examineNodes } from './nodes.ts'
+import { examineDirectory, examinePorts, examineRedis, examineSources, examineWebhook } from './outside.ts'
+import { examineScopes, examineService, serviceAheadMs } from './service.ts'
+import { readWorld, type World } from './world.ts'
+
+/** Nobody waits longer for one look. */
+const LOOK_MS_MAX = 8_000
+
+/**
+ * Look at everything that can be known before the first signature, all at once. Nothing is signed, sent or written, but for a
+ * file in the state's folder that is taken away again. Never throws: what cannot be looked at is a finding.
+ */
+export async function examine(config: RunConfig, clock: Clock): Promise<readonly Finding[]> {
+  const client = openService(config, clock)
+  const look = createLook(clock)
+  try {
+    const policies = config.agents.map((agent) => policyOf(agent, config))
+    const keys = examineKeys(config, clock)
+    const nodes = examineNodes(config, clock.nowMs)
+    const all = await Promise.all([
+      look('clock', () => examineClock(config, clock, { keys, nodes })),
+      look('directory', async () => [examineDirectory(config)]),
+      look('port', () => examinePorts(config)),
+      look('node', async () => (await nodes).findings),
+      look('code', () => examineChain(config, clock, policies)),
+      look('service', () => examineService(config, client)),
+      look('scopes', () => examineScopes(config, client)),
+      look('key', async () => (await keys).map(({ finding }) => finding)),
+      look('source', () => examineSources(config, clock)),
+      look('webhook', () => examineWebhook(config, clock)),
+      look('redis', () => examineRedis(config)),
+    ])
+    return [...policies.flatMap(({ findings }) => findings), ...all.flat()]
+  } finally {
+    await client.close()
+  }
+}
+
+/** One look: in time, and whatever happens in it a finding. */
+const createLook =
+  (clock: Clock) =>
+  async (check: Check, work: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> => {
+    try {
+      const found = work()
+      if (await endsWithin(found, LOOK_MS_MAX, clock)) return await found
+      const message = `It was not known within ${LOOK_MS_MAX / 1_000} s.`
+      return [warned(check, '', { code: 'doctor.late', message, fix: 'ask again; see what else is said.' })]
+    } catch (error) {
+      return [failedBy(check, '', error)]
+    }
+  }
+
+/** What is under way for other looks, and says what time it is as well. */
+type Timely = {
+  readonly keys: ReturnType<typeof examineKeys>
+  readonly nodes: ReturnType<typeof examineNodes>
+}
+
+async function examineClock(
+  config: RunConfig,
+  clock: Clock,
+  { keys, nodes }: Timely,
+): Promise<readonly Finding[]> {
+  const [service, examined, { headMs }] = await Promise.all([serviceAheadMs(config, clock), keys, nodes])
+  const kms = examined.find(({ aheadMs }) => aheadMs !== null)?.aheadMs ?? null
+  return [judgeClock({ nowMs: clock.nowMs(), headMs, servers: { 'the service': service, 'the KMS': kms } })]
+}
+
+type ExaminedPolicy = { readonly policy: RolePolicy | null; readonly findings: readonly Finding[] }
+
+/** Load a policy as a start does, and lint it. */
+function policyOf(agent: AgentConfig, config: RunConfig): ExaminedPolicy {
+  const { role, policy: file } = agent
+  try {
+    const policy = loadRolePolicy(positionOf(agent), config)
+    const lints = lintsOf(loadWithIncludes(file), policy, new Map()).map(({ problem, fix }) =>
+      warned('policy', role, { code: 'policy.weak', message: `${file}: ${problem}.`, fix }),
+    )
+    return { policy, findings: lints.length > 0 ? lints : [passed('policy', role, `${file} loads.`)] }
+  } catch (error) {
+    return { policy: null, findings: [failedBy('policy', role, error)] }
+  }
+}
+
+/** Look at what the chain says: of the deployment, and of what policies say. Without nodes nothing of it is known. */
+async function examineChain(
+  config: RunConfig,
+  clock: Clock,
+  policies: readonly ExaminedPolicy[],
+): Promise<readonly Finding[]> {
+  let nodes: Nodes
+  try {
+    nodes = await openNodes(config, clock)
+  } catch (error) {
+    if (!(error instanceof RolekeeperError)) throw error
+    const message = `The contracts were not asked: ${error.shortMessage}`
+    return [warned('code', '', { code: error.code, message, fix: 'mend the nodes first.' })]
+  }
+  try {
+    const [deployed, world] = await Promise.all([
+      examineDeployment(nodes, config.deployment),
+      readWorld(nodes, config),
+    ])
+    // Prices by the wrong symbols or decimals would blame every policy.
+    const isKnown = deployed.every(({ check, state }) => state !== 'failing' || check === 'code')
+    const prices: World['prices'] = isKnown ? world.prices : new Map()
+    const judged = { ...world, prices, sizeUsdMicros: isKnown ? world.sizeUsdMicros : null }
+    return [
+      ...deployed,
+      ...judgeOracles(world),
+      ...policies.flatMap(({ policy }) =>
+        policy === null ? [] : [...judgePolicy(policy, judged), ...judgeMoney(policy, config, judged)],
+      ),
+      ...config.agents.map((agent) => judgeEligibility(agent, config.agents, world)),
+    ]
+  } finally {
+    await nodes.close()
+  }
+}

@@ -1,0 +1,33 @@
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
+import type { RunConfig } from '../../config/config.ts'
+import type { RolePolicy } from '../role-policy.ts'
+import { judgeClock } from './clock.ts'
+import { judgeEligibility } from './eligibility.ts'
+import { refuseFailing } from './finding.ts'
+import { judgePolicy } from './judge-policy.ts'
+import { serviceAheadMs } from './service.ts'
+import { readWorld } from './world.ts'
+
+/** What proving takes. */
+type SoundDeps = {
+  readonly nodes: Pick<Nodes, 'calls' | 'head' | 'balanceWei'>
+  readonly config: RunConfig
+  readonly clock: Pick<Clock, 'nowMs'>
+}
+
+/**
+ * Prove of a role what the doctor would fail it for and nothing else proves: our clock, the amounts of its policy against the
+ * chain, and that its signer may do what the role does. Throws RolekeeperError with the code of what fails, and `node.*`.
+ */
+export async function proveSound(rolePolicy: RolePolicy, { nodes, config, clock }: SoundDeps): Promise<void> {
+  const [world, service] = await Promise.all([readWorld(nodes, config), serviceAheadMs(config, clock)])
+  const { agent } = rolePolicy
+  const headMs = world.head.timestampS * 1_000
+  refuseFailing([
+    judgeClock({ nowMs: clock.nowMs(), headMs, servers: { 'the service': service } }),
+    ...judgePolicy(rolePolicy, world),
+    // A shadow does nothing that it would have to be let in for.
+    ...(agent.mode === 'live' ? [judgeEligibility(agent, config.agents, world)] : []),
+  ])
+}
