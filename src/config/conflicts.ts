@@ -14,6 +14,8 @@ type Parts = {
   }
   readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
+  readonly traces?: { readonly url: Secret } | undefined
+  readonly secrets: { readonly vault?: { readonly url: string } | undefined }
   readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
   readonly alarms: readonly { readonly url: Secret }[]
   readonly replies?: object | undefined
@@ -133,7 +135,9 @@ function signerConflicts(
 }
 
 function endpointConflicts(config: Parts): readonly Conflict[] {
-  const plain = endpoints(config).filter(([, text]) => /^(http|ws):/.test(text))
+  const plain = [...endpoints(config), ...beside(config).filter(([, text]) => !isLoopback(text))].filter(
+    ([, text]) => /^(http|ws):/.test(text),
+  )
   const found: Conflict[] = plain.map(([path]) => ({
     path,
     message: 'production refuses an unencrypted endpoint',
@@ -169,6 +173,16 @@ function endpoints({
     text === undefined ? [] : [[[...path], text] as const],
   )
 }
+
+/** An agent of Vault or a collector of spans may well be on this machine, and then needs no TLS. */
+const beside = ({ traces, secrets: { vault } }: Parts): readonly (readonly [PropertyKey[], string])[] => [
+  ...(traces === undefined
+    ? []
+    : ([[['traces', 'url'], traces.url.reveal()]] satisfies [PropertyKey[], string][])),
+  ...(vault === undefined
+    ? []
+    : ([[['secrets', 'vault', 'url'], vault.url]] satisfies [PropertyKey[], string][])),
+]
 
 const isLoopback = (text: string) => {
   const { hostname } = new URL(text)

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { name } from '../service/contract/yaml-scalars.ts'
 import { inside, type Origins, secret, secretUrl } from './scalars.ts'
 
-const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, 'expected the name of a header in lower case')
+/** The name of a header that a request of ours carries. */
+export const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, 'expected the name of a header in lower case')
 
 /** Whether a text is the public key, in PEM, of a curve that ECDSA signs on. */
 function isEcdsaKey(pem: string): boolean {

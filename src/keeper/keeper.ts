@@ -29,6 +29,7 @@ import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { proveServiceThere } from './startup-checks.ts'
 import { createTerm, type Term } from './term.ts'
+import { openTraces, type Traces } from './traces.ts'
 import { watchSecrets } from './watch-secrets.ts'
 
 /** A keeper of one configuration. */
@@ -85,6 +86,7 @@ class ComposedKeeper implements Keeper {
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #feed: Feed | undefined
+  #traces: Traces | null = null
   #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
   #behindServiceMs: number | null = null
@@ -133,6 +135,9 @@ class ComposedKeeper implements Keeper {
         ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
       }),
     )
+    const traced = { clock: this.#clock, reports: this.#reports, version: this.#version }
+    this.#traces = await openTraces(this.#config, traced)
+    this.#opened.push(() => this.#traces?.close())
     forgetPresence(this.#config.directory)
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))
     const health = await this.#startHealth(seating)
@@ -224,6 +229,7 @@ class ComposedKeeper implements Keeper {
       ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
     })
     this.#terms.add(term)
+    for (const workflow of seat.records.resumed) this.#traces?.resumed(workflow)
     const end = async () => {
       await term.end()
       // What it parks with the keeper's own end is in the summary.
@@ -237,6 +243,7 @@ class ComposedKeeper implements Keeper {
       ...{ client, clock: this.#clock, journal: values, onRefused: this.#reports.alarm },
       types: this.#candidates.flatMap(({ does }) => eventTypesOf(does)),
       onHint: (hint) => {
+        this.#traces?.heard(hint.type)
         if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
         for (const term of this.#terms) term.hear(hint)
       },

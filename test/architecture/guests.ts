@@ -18,6 +18,10 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   croner: ['agents/nav-reporter'],
   'prom-client': ['ops'],
   pino: ['ops'],
+  '@opentelemetry/api': ['ops'],
+  '@opentelemetry/exporter-trace-otlp-http': ['ops'],
+  '@opentelemetry/resources': ['ops'],
+  '@opentelemetry/sdk-trace': ['ops'],
   'node:sqlite': ['journal', 'sandbox'],
   // Keys are made where signatures are.
   'viem/accounts': ['sign', 'sandbox'],
