@@ -34,8 +34,12 @@ function facetLines({ facets }: KeeperStatus, nowMs: number): string {
     .map(({ state, message, fix, because, since, ...facet }) => {
       const mark = state === 'failing' ? '✗' : '!'
       const how =
-        because === undefined ? (fix === undefined ? '' : ` Fix: ${fix}`) : ` (because of ${because})`
-      return `${mark} ${facetKey(facet)}, for ${duration(nowMs - Date.parse(since))}: ${safe(message)}${printable(how, 1_000)}\n`
+        because === undefined
+          ? fix === undefined
+            ? ''
+            : ` Fix: ${printable(fix, 1_000)}`
+          : ` (because of ${because})`
+      return `${mark} ${facetKey(facet)}, for ${duration(nowMs - Date.parse(since))}: ${safe(message)}${how}\n`
     })
   return lines.length === 0 ? `● ${facets.length} facets, all well\n` : lines.join('')
 }
@@ -49,7 +53,7 @@ const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
     status.roles,
     (role) => [
       ...[role.role, role.state === 'up' ? role.mode : role.state, ago(role.lastAct), String(role.acts)],
-      ...[String(role.live), String(role.held), money(role.exposureUsdMicros)],
+      ...[String(role.live), String(role.held), usd(role.exposureUsdMicros).replace('+', '')],
       ...[money(role.realizedTodayUsdMicros), money(role.markedTodayUsdMicros)],
     ],
   )

@@ -42,6 +42,8 @@ export type Finding = {
       readonly isSaid?: true
       /** True at once: what a person did, and what is written down. */
       readonly isSure?: true
+      /** As it is in the first seconds of every start. */
+      readonly isBeginning?: true
     }
 )
 

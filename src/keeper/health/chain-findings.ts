@@ -1,7 +1,7 @@
 import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { duration } from '../../units.ts'
+import { roughly } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import {
   leftOutOf,
@@ -32,7 +32,7 @@ export function chainFinding(
   nowMs: number,
 ): Finding {
   if (waitsFor !== null) return { ...CHAIN, state: 'failing', error: waitsFor, isSaid: true }
-  if (nodes === undefined) return { ...CHAIN, state: 'failing', error: NOT_FOLLOWED, isSaid: true }
+  if (nodes === undefined) return { ...CHAIN, state: 'failing', error: NOT_FOLLOWED, isBeginning: true }
   const missingMs = nowMs - (nodes.quorumMissingSinceMs() ?? nowMs)
   if (missingMs > NO_QUORUM_MS_MAX) return { ...CHAIN, state: 'failing', error: noQuorum(nodes, missingMs) }
   // Two thirds of what is allowed: then somebody knows before nothing is done any more.
@@ -40,7 +40,7 @@ export function chainFinding(
     const state = headAgeMs > headAgeMsMax ? 'failing' : 'warning'
     return { ...CHAIN, state, error: headOld(headAgeMs, headAgeMsMax) }
   }
-  const age = headAgeMs === null ? 'no head yet' : `the newest block is ${duration(headAgeMs)} old`
+  const age = headAgeMs === null ? 'no head yet' : `the newest block is ${roughly(headAgeMs)} old`
   return { ...CHAIN, state: 'ok', message: `${nodes.agree} nodes must agree; ${age}` }
 }
 
@@ -52,7 +52,7 @@ const NOT_FOLLOWED = new RolekeeperError('chain.not_followed', 'The chain is not
 const headOld = (ms: number, msMax: number) =>
   new RolekeeperError(
     'node.head_old',
-    `The newest block that the nodes agree on is ${duration(ms)} old; the policies allow ${duration(msMax)}, and then nothing new begins.`,
+    `The newest block that the nodes agree on is ${roughly(ms)} old; the policies allow ${roughly(msMax)}, and then nothing new begins.`,
     {
       fix: 'look whether the chain makes blocks and whether the nodes follow it; compare another node.',
       retry: 'later',

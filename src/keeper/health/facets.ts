@@ -5,6 +5,8 @@ import { causesOf } from './causes.ts'
 
 /** What lasts no longer is not worth a line: a request that was lost, a block that was late. */
 const SETTLE_MS = 2_000
+/** A start that takes no longer is as all are. */
+const BEGIN_MS = 30_000
 
 /** What looking needs. */
 type FacetsDeps = {
@@ -49,7 +51,7 @@ export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets 
         const key = facetKey(finding)
         const before = known.get(key)
         const facet = facetOf(finding, because.get(key), before?.facet, nowMs())
-        const isSettled = isSure(finding) || nowMs() - facet.sinceMs >= SETTLE_MS
+        const isSettled = nowMs() - facet.sinceMs >= settleMs(finding)
         const said = before?.said ?? 'ok'
         if (isSettled && facet.code !== said) announce(facet)
         if (isSettled && finding.state !== 'ok' && finding.isSaid !== true && facet.because === undefined)
@@ -62,7 +64,10 @@ export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets 
   }
 }
 
-const isSure = (finding: Finding) => finding.state !== 'ok' && finding.isSure === true
+function settleMs(finding: Finding): number {
+  if (finding.state === 'ok') return SETTLE_MS
+  return finding.isSure === true ? 0 : finding.isBeginning === true ? BEGIN_MS : SETTLE_MS
+}
 
 function facetOf(
   finding: Finding,

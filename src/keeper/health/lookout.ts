@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
-import { duration, native } from '../../units.ts'
+import { duration, native, roughly } from '../../units.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
@@ -53,7 +53,7 @@ export function overdueOf(workflow: Workflow, nowMs: number): readonly Rolekeepe
 const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.stuck',
-    `Nonce ${nonce} of ${signer} has been open for ${duration(ms)}; ${duration(OPEN_MS_MAX)} is stuck.`,
+    `Nonce ${nonce} of ${signer} has been open for ${roughly(ms)}; ${duration(OPEN_MS_MAX)} is stuck.`,
     {
       fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGas, fees.gainShare or limits.*.gasMax.',
       facts: { workflow: id, nonce, signer },
@@ -64,7 +64,7 @@ const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
 const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.not_final',
-    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${duration(ms)}; ${duration(MINED_MS_MAX)} is too long.`,
+    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${roughly(ms)}; ${duration(MINED_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes follow the chain, and whether it finalizes blocks.',
       facts: { workflow: id, nonce, signer },
@@ -75,7 +75,7 @@ const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms:
 const notEnded = ({ id }: Workflow, ms: number) =>
   new RolekeeperError(
     'workflow.not_ended',
-    `Every nonce of workflow ${id} is final, and for ${duration(ms)} it could not be ended; ${duration(FINAL_MS_MAX)} is too long.`,
+    `Every nonce of workflow ${id} is final, and for ${roughly(ms)} it could not be ended; ${duration(FINAL_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGas leaves room to take an approval back.',
       facts: { workflow: id },
@@ -86,7 +86,7 @@ const notEnded = ({ id }: Workflow, ms: number) =>
 const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =>
   new RolekeeperError(
     'workflow.not_confirmed',
-    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${duration(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
+    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${roughly(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
     {
       fix: 'look in the log for why nothing happens to it, and compare the nodes.',
       facts: { workflow: id, role },
@@ -97,7 +97,7 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
 export const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
   new RolekeeperError(
     'node.no_quorum',
-    `For ${duration(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
+    `For ${roughly(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
       .map(
         ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
       )
@@ -116,7 +116,7 @@ export function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }:
   return [
     new RolekeeperError(
       'node.left_out',
-      `Node ${node} is ${state}, ${lag}, for ${duration(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. The others are asked first.`,
+      `Node ${node} is ${state}, ${lag}, for ${roughly(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. The others are asked first.`,
       {
         fix: 'look at this node: while it is so, there is one fewer to agree.',
         facts: { node, state, blocksBehind, lastErrorCode },
@@ -132,7 +132,7 @@ export function notDeciding(role: Role, error: unknown, ms: number): RolekeeperE
   const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
   return new RolekeeperError(
     'role.not_deciding',
-    `The ${role} has decided nothing for ${duration(ms)}: ${why}`,
+    `The ${role} has decided nothing for ${roughly(ms)}: ${why}`,
     {
       fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
       facts: { role, reason: known?.code ?? 'unexpected' },
@@ -149,7 +149,7 @@ export const notSigning = (
 ) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} signs nothing for ${duration(ms)} (${said}).`,
+    `The key of the ${role}'s signer ${signer} signs nothing for ${roughly(ms)} (${said}).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: said },

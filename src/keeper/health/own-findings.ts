@@ -2,7 +2,7 @@ import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Control, Pulled } from '../../ops/control.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { duration } from '../../units.ts'
+import { duration, roughly } from '../../units.ts'
 import type { Standing } from '../seating.ts'
 
 /** What a clock is compared with: chain time against ours, and the service's own, milliseconds that ours is behind. */
@@ -131,7 +131,7 @@ export function clockFinding({ behindHeadMs, behindServiceMs }: ClockSeen): Find
 const clockOff = (ms: number, of: string) =>
   new RolekeeperError(
     'clock.off',
-    `Our clock is ${duration(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead'} of ${of}; ${duration(CLOCK_MS_MAX)} is the most.`,
+    `Our clock is ${roughly(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead'} of ${of}; ${duration(CLOCK_MS_MAX)} is the most.`,
     {
       fix: 'set the clock by NTP (`timedatectl`): by a wrong one what is fresh looks stale, and deadlines lie in the past.',
       retry: 'later',

@@ -4,7 +4,7 @@ import type { Finding } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { FeedState } from '../../service/events/feed.ts'
-import { duration } from '../../units.ts'
+import { duration, roughly } from '../../units.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
 import type { RoleState } from '../staff.ts'
@@ -41,7 +41,7 @@ export function serviceFinding(atWork: readonly Pick<RoleAtWork, 'duty'>[]): Fin
       fix: 'wait for the first look of each role.',
       retry: 'later',
     })
-    return { ...where, state: 'failing', error, isSaid: true }
+    return { ...where, state: 'failing', error, isBeginning: true }
   }
   return { ...where, state: 'ok', message: 'fresh' }
 }
@@ -52,6 +52,7 @@ export function streamFinding(feed: Pick<FeedState, 'mode' | 'connections'> | nu
   if (feed?.mode === 'stream')
     return { ...where, state: 'ok', message: `connected ${feed.connections} times` }
   const isPolling = feed?.mode === 'polling'
+  const isOpened = feed !== null && feed.connections > 0
   const error = isPolling
     ? new RolekeeperError(
         'stream.polling',
@@ -69,7 +70,7 @@ export function streamFinding(feed: Pick<FeedState, 'mode' | 'connections'> | nu
     ...where,
     state: isPolling ? 'warning' : 'failing',
     error,
-    ...(feed === null ? { isSaid: true } : {}),
+    ...(isOpened ? {} : { isBeginning: true }),
   }
 }
 
@@ -84,7 +85,8 @@ export function roleFinding({ role, state }: Place): Finding {
           fix: 'wait for its proofs.',
           retry: 'later',
         })
-  return { ...where, state: 'failing', error, isSaid: true }
+  const isOpening = state.type === 'opening'
+  return { ...where, state: 'failing', error, isSaid: true, ...(isOpening ? { isBeginning: true } : {}) }
 }
 
 /** Whether a role's key signs, by its last call. Pure. */
@@ -104,13 +106,13 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, nowMs: number): 
     return { ...where, state: 'failing', error: notDeciding(role, failing.error, nowMs - failing.sinceMs) }
   const atMs = duty.lastDecidedAtMs()
   if (atMs === null || nowMs - atMs > DECISION_MS_MAX) {
-    const ms = atMs === null ? 'ever' : `for ${duration(nowMs - atMs)}`
+    const ms = atMs === null ? 'not looked yet' : `not looked for ${roughly(nowMs - atMs)}`
     const error = new RolekeeperError(
       'role.not_looking',
-      `The ${role} has not looked ${ms}; ${duration(DECISION_MS_MAX)} is too long.`,
+      `The ${role} has ${ms}; ${duration(DECISION_MS_MAX)} is too long.`,
       { fix: 'see in the log what its look waits for.', facts: { role }, retry: 'later' },
     )
-    return { ...where, state: 'failing', error, ...(atMs === null ? { isSaid: true } : {}) }
+    return { ...where, state: 'failing', error, ...(atMs === null ? { isBeginning: true } : {}) }
   }
   return owedFinding(duties())
 }
@@ -152,7 +154,7 @@ export function approvalsFinding(workflows: readonly Workflow[], nowMs: number):
   if (untilMs.length === 0) return { ...where, state: 'ok', message: 'nothing waits for a person' }
   const error = new RolekeeperError(
     'approvals.waiting',
-    `${untilMs.length} workflows wait for a person; the first expires in ${duration(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
+    `${untilMs.length} workflows wait for a person; the first expires in ${roughly(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
     { fix: 'see `rolekeeper approve`.' },
   )
   return { ...where, state: 'warning', error, isSaid: true }

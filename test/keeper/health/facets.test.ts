@@ -83,6 +83,18 @@ it('makes known at once what a person did, and raises no alarm for it, nor for w
   expect(alarms).toEqual([])
 })
 
+it('says of what every start is like nothing for half a minute', () => {
+  const { at, events, facets } = look()
+  const opening: Finding = {
+    ...{ facet: 'role', about: 'allocator', state: 'failing', isBeginning: true },
+    error: new RolekeeperError('role.opening', 'It is being opened.'),
+  }
+  for (const second of [0, 5, 29]) at(second, opening)
+  expect([events, facets.list()]).toMatchObject([[], [{ state: 'failing', code: 'role.opening' }]])
+  at(30, opening)
+  expect(events).toMatchObject([{ facet: 'role', about: 'allocator', code: 'role.opening' }])
+})
+
 it('forgets a facet that is there no more', () => {
   const { at, events, facets } = look()
   at(0, stale(1))
