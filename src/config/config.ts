@@ -90,110 +90,16 @@ const webhook = (from: Origins) =>
   })
 
 const kms = (from: Origins) =>
-   kms: z
-          .strictObject({
-            keyId: z
-              .string()
-              .regex(/^arn:aws[\w-]*:kms:/, 'expected the ARN of the key: an alias can be moved'),
-            address: addr,
-          })
-          .optional(),
-        keystore: z
-          .strictObject({
-            path: z.string().min(1).transform(inside(folder)),
-            password: secret(from),
-            address: addr,
-          })
-          .optional(),
-      })
-      .transform(({ kms, keystore, window }, context) => {
-        if (kms !== undefined && keystore === undefined) return { kind: 'kms' as const, window, ...kms }
-        if (keystore !== undefined && kms === undefined)
-          return { kind: 'keystore' as const, window, ...keystore }
-        context.addIssue({ code: 'custom', message: 'expected exactly one of kms and keystore' })
-        return z.NEVER
-      })
-
-  const agents = (folder: string, from: Origins) =>
-    z
-      .array(
-        z.strictObject({
-          role: z.string().regex(ROLE_NAME, 'expected the name of a role, for example liquidator'),
-          /** A shadow signs nothing: it stops where the signature would be, and is scored by what happens. */
-          mode: z.enum(['live', 'shadow']),
-          policy: z.string().min(1).transform(inside(folder)),
-          /** Another policy, which answers are judged by as well: it only reports what it would have done. */
-          monitor: z.string().min(1).transform(inside(folder)).optional(),
-          /** A key of the agent's own, with no more scopes than its operations need. */
-          secretKey: secret(from).optional(),
-          /** In a fleet: the zone whose instances should hold this agent's signer. */
-          zone: z.string().regex(FLEET_NAME, 'expected the name of a zone').optional(),
-          signer: signer(folder, from),
-        }),
-      )
-      .min(1, 'expected at least one agent')
-      .max(50)
-      .superRefine((list, context) => {
-        const names = list.map(({ role, signer }) => `${role} with the signer ${signer.address}`)
-        const again = names.findIndex((name, index) => names.indexOf(name) !== index)
-        const name = names[again]
-        if (name === undefined) return
-        const message = `agents[${names.indexOf(name)}] is the ${name} already`
-        const params = { fix: 'give each agent of a role a key of its own, or remove one' }
-        context.addIssue({ code: 'custom', path: [again], message, params })
-      })
-
-  /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
-  export const runConfigSchema = (folder: string, { isWellKnown, ...from }: ConfigDeps) =>
-    z
-      .strictObject({
-        environment: z.enum(['sandbox', 'production']),
-        /** Holds the journal and the kill and pause files. */
-        directory: directory(folder, from),
-        /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
-        watermark: z.string().min(1).transform(inside(folder)).optional(),
-        /** Absent, it is SQLite in the directory. */
-        journal: journal(folder, from),
-        /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */
-        queue: z.enum(['timers', 'bullmq']).default('timers'),
-        fleet: fleet(from).optional(),
-        chain: z.strictObject({
-          id: whole(1, Number.MAX_SAFE_INTEGER),
-          finality: z.union([
-            z.literal('finalized'),
-            z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
-          ]),
-          nodes: z
-            .strictObject({
-              read: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
-              send: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
-              /** How many reading nodes must say the same; two of them where there are two or more. */
-              agree: whole(1, 10).optional(),
-            })
-            .transform((nodes) => ({ ...nodes, agree: nodes.agree ?? Math.min(2, nodes.read.length) })),
-        }),
-        service: z.strictObject({
-          url: url(from, ['http', 'https']),
-          /** Where the stream must be; absent, it is the service's own host. */
-          streamUrl: url(from, ['ws', 'wss']).optional(),
-          /** The keeper's own key, for its events, and that of every agent without one. */
-          secretKey: secret(from).optional(),
-          webhook: webhook(from).optional(),
-          /** What this deployment does otherwise than the defaults, where its document says nothing. */
-          assumptions,
-        }),
-        /** Absent with a keystore; without its keys, AWS's default chain provides the credentials. */
-        kms: z
-          .strictObject({
-            region: z.string().regex(/^[a-z0-9-]{2,32}$/, 'expected an AWS region, for example us-east-1'),
-            endpoint: url(from, ['http', 'https']).optional(),
-            accessKeyId: besideSecret(from).optional(),
-            secretAccessKey: secret(from).optional(),
-          })
-          .refine((kms) => (kms.accessKeyId === undefined) === (kms.secretAccessKey === undefined), {
-            error: 'expected accessKeyId and secretAccessKey together, or neither',
-          })
-          .optional()
+  z
+    .strictObject({
+      region: z.string().regex(/^[a-z0-9-]{2,32}$/, 'expected an AWS region, for example us-east-1'),
+      endpoint: url(from, ['http', 'https']).optional(),
+      accessKeyId: besideSecret(from).optional(),
+      secretAccessKey: secret(from).optional(),
+    })
+    .refine((kms) => (kms.accessKeyId === undefined) === (kms.secretAccessKey === undefined), {
+      error: 'expected accessKeyId and secretAccessKey together, or neither',
+    })
 
 const traces = (from: Origins) =>
   z.strictObject({
@@ -210,6 +116,99 @@ const signer = (folder: string, from: Origins) =>
     .strictObject({
       /** So many nonces may be in flight at once; what is urgent may go on to 64. */
       window: whole(1, WINDOW_MAX).default(16),
+      kms: z
+        .strictObject({
+          keyId: z
+            .string()
+            .regex(/^arn:aws[\w-]*:kms:/, 'expected the ARN of the key: an alias can be moved'),
+          address: addr,
+        })
+        .optional(),
+      keystore: z
+        .strictObject({
+          path: z.string().min(1).transform(inside(folder)),
+          password: secret(from),
+          address: addr,
+        })
+        .optional(),
+    })
+    .transform(({ kms, keystore, window }, context) => {
+      if (kms !== undefined && keystore === undefined) return { kind: 'kms' as const, window, ...kms }
+      if (keystore !== undefined && kms === undefined)
+        return { kind: 'keystore' as const, window, ...keystore }
+      context.addIssue({ code: 'custom', message: 'expected exactly one of kms and keystore' })
+      return z.NEVER
+    })
+
+const agents = (folder: string, from: Origins) =>
+  z
+    .array(
+      z.strictObject({
+        role: z.string().regex(ROLE_NAME, 'expected the name of a role, for example liquidator'),
+        /** A shadow signs nothing: it stops where the signature would be, and is scored by what happens. */
+        mode: z.enum(['live', 'shadow']),
+        policy: z.string().min(1).transform(inside(folder)),
+        /** Another policy, which answers are judged by as well: it only reports what it would have done. */
+        monitor: z.string().min(1).transform(inside(folder)).optional(),
+        /** A key of the agent's own, with no more scopes than its operations need. */
+        secretKey: secret(from).optional(),
+        /** In a fleet: the zone whose instances should hold this agent's signer. */
+        zone: z.string().regex(FLEET_NAME, 'expected the name of a zone').optional(),
+        signer: signer(folder, from),
+      }),
+    )
+    .min(1, 'expected at least one agent')
+    .max(50)
+    .superRefine((list, context) => {
+      const names = list.map(({ role, signer }) => `${role} with the signer ${signer.address}`)
+      const again = names.findIndex((name, index) => names.indexOf(name) !== index)
+      const name = names[again]
+      if (name === undefined) return
+      const message = `agents[${names.indexOf(name)}] is the ${name} already`
+      const params = { fix: 'give each agent of a role a key of its own, or remove one' }
+      context.addIssue({ code: 'custom', path: [again], message, params })
+    })
+
+/** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
+export const runConfigSchema = (folder: string, { isWellKnown, ...from }: ConfigDeps) =>
+  z
+    .strictObject({
+      environment: z.enum(['sandbox', 'production']),
+      /** Holds the journal and the kill and pause files. */
+      directory: directory(folder, from),
+      /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
+      watermark: z.string().min(1).transform(inside(folder)).optional(),
+      /** Absent, it is SQLite in the directory. */
+      journal: journal(folder, from),
+      /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */
+      queue: z.enum(['timers', 'bullmq']).default('timers'),
+      fleet: fleet(from).optional(),
+      chain: z.strictObject({
+        id: whole(1, Number.MAX_SAFE_INTEGER),
+        finality: z.union([
+          z.literal('finalized'),
+          z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
+        ]),
+        nodes: z
+          .strictObject({
+            read: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
+            send: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
+            /** How many reading nodes must say the same; two of them where there are two or more. */
+            agree: whole(1, 10).optional(),
+          })
+          .transform((nodes) => ({ ...nodes, agree: nodes.agree ?? Math.min(2, nodes.read.length) })),
+      }),
+      service: z.strictObject({
+        url: url(from, ['http', 'https']),
+        /** Where the stream must be; absent, it is the service's own host. */
+        streamUrl: url(from, ['ws', 'wss']).optional(),
+        /** The keeper's own key, for its events, and that of every agent without one. */
+        secretKey: secret(from).optional(),
+        webhook: webhook(from).optional(),
+        /** What this deployment does otherwise than the defaults, where its document says nothing. */
+        assumptions,
+      }),
+      /** Absent with a keystore; without its keys, AWS's default chain provides the credentials. */
       kms: kms(from).optional(),
       /** Where spans of workflows go, by OTLP over HTTP: docs/traces.md. */
       traces: traces(from).optional(),
