@@ -109,6 +109,10 @@ describe('every page', () => {
     expect(absent).toEqual([])
   })
 
+  it('asks no registry for a name that anybody may take', () => {
+    expect(pages.filter(({ text }) => /\bnpx rolekeeper\b/.test(text)).map(({ path }) => path)).toEqual([])
+  })
+
   it('shows the two commands in one block of the README', () => {
     const both = readme.blocks.filter(
       ({ code }) => code.includes('npm install && npm start') && code.includes('npm install && npm test'),
@@ -120,6 +124,7 @@ describe('every page', () => {
 /** Commands that this test does not run, by how they begin, and why. */
 const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm install', 'changes the machine, and comes before every test'],
+  ['npm link', 'changes the machine; test/end-to-end/linked.test.ts covers it'],
   ['npm run conformance', 'takes a minute; test/conformance covers it'],
   ['npm run judgement', 'takes a minute; test/judgement covers it'],
   ['npm run bench', 'takes minutes'],
@@ -133,28 +138,25 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm start -- --json --for 120s', 'takes minutes'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],
-  ['npx rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
-  ['npx rolekeeper doctor --config FILE', 'test/keeper/doctor covers it'],
-  ['npx rolekeeper api diff https://', 'needs a real service'],
-  [
-    'npx rolekeeper run --config config/shadow.yaml',
-    'takes a minute; test/end-to-end/shadow.test.ts covers it',
-  ],
-  ['npx rolekeeper shadow --config', 'needs the run before it'],
-  ['npx rolekeeper workflows list --config', 'as the last'],
-  ['npx rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
-  ['npx rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-file.test.ts covers it'],
-  ['npx rolekeeper policy approve OLD', 'as the last'],
-  ['npx rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
+  ['rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
+  ['rolekeeper doctor --config FILE', 'test/keeper/doctor covers it'],
+  ['rolekeeper api diff https://', 'needs a real service'],
+  ['rolekeeper run --config config/shadow.yaml', 'takes a minute; test/end-to-end/shadow.test.ts covers it'],
+  ['rolekeeper shadow --config', 'needs the run before it'],
+  ['rolekeeper workflows list --config', 'as the last'],
+  ['rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
+  ['rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-file.test.ts covers it'],
+  ['rolekeeper policy approve OLD', 'as the last'],
+  ['rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
   ['docker compose', 'needs Docker, a real service and AWS'],
   ['redis-server', 'takes a port that may be in use; test/end-to-end/compose.test.ts starts a fleet on one'],
   ['export ROLEKEEPER_INSTANCE', 'as the last'],
-  ['npx rolekeeper run --config .rolekeeper/fleet.yaml', 'as the last'],
+  ['rolekeeper run --config .rolekeeper/fleet.yaml', 'as the last'],
 ]
 const isRun = (command: string) => !NOT_RUN.some(([begins]) => command.startsWith(begins))
 
 /** Runs until it is interrupted. */
-const isSession = (command: string) => /^(npm start|npx rolekeeper sandbox)\b/.test(command)
+const isSession = (command: string) => /^(npm start|rolekeeper sandbox)\b/.test(command)
 /** The session that all other commands are run beside. */
 const SHARED = 'npm start'
 /** A busy machine takes three times as long as a quiet one. */
@@ -183,9 +185,9 @@ const ran = commands.filter(isRun)
 const sessions = ran.filter((command) => isSession(command) && command !== SHARED)
 const others = ran.filter((command) => !isSession(command))
 
-/** Of `npx`, which takes a second to find what lies beside it, one command is run as it is. */
-const NPX = 'npx rolekeeper --help'
-const SHORT_NPX = 'npx() { shift; node src/cli/main.ts "$@"; }\n'
+/** One command is run as `npm link` makes it; the others are spared what it takes to find the checkout. */
+const LINKED = 'rolekeeper --help'
+const SHORT = 'rolekeeper() { node src/cli/main.ts "$@"; }\n'
 
 /** Each command is a process of its own: what one has compiled, the next one need not. */
 const COMPILED = mkdtempSync(join(tmpdir(), 'rolekeeper-compiled-'))
@@ -195,8 +197,8 @@ type Ended = { readonly code: number | null; readonly out: string; readonly err:
 /** Start a command in a directory, in a process group of its own, as a terminal does. */
 function start(command: string, directory: string) {
   // A shell that ignored Ctrl-C would pass that on; one that dies of it would hide how the command ended.
-  const script = `trap : INT\n${command === NPX ? '' : SHORT_NPX}${command}`
-  const path = `${dirname(process.execPath)}:${process.env.PATH}`
+  const script = `trap : INT\n${command === LINKED ? '' : SHORT}${command}`
+  const path = `${join(process.cwd(), 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`
   const child = spawn('sh', ['-e', '-c', script], {
     cwd: directory,
     detached: true,
@@ -317,7 +319,7 @@ describe.concurrent('every command of the pages', () => {
 
   it('is run, or is named with the reason why it is not', () => {
     expect(commands).toContain(SHARED)
-    expect(others).toContain(NPX)
+    expect(others).toContain(LINKED)
     const stale = NOT_RUN.filter(([begins]) => !commands.some((command) => command.startsWith(begins)))
     expect(stale).toEqual([])
   })
@@ -330,7 +332,7 @@ describe.concurrent('every command of the pages', () => {
         if (command.includes('restate')) await untilFound(reported)
         if (command.includes('--check')) await untilFound(entered)
         // A plan's exit code is its answer.
-        const codes = command === 'npx rolekeeper plan' ? [0, 1] : [0]
+        const codes = command === 'rolekeeper plan' ? [0, 1] : [0]
         const problem = problemOf(command, await launch(await fillIn(command), directory).ended, codes)
         if (problem !== null) problems.push(problem)
       }

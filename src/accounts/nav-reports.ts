@@ -5,6 +5,8 @@ import type { Workflow } from '../workflow/workflow.ts'
 export type Reported = Pick<Workflow, 'id' | 'role'> & {
   readonly subject: string
   readonly valuedAtS: bigint
+  /** What one whole share is worth, in base units of so many decimals. */
+  readonly decimals: number
   readonly value: bigint
   readonly nextValue: bigint | null
   readonly nextBps: bigint | null
@@ -18,7 +20,18 @@ export function reportsOf(workflows: Iterable<Workflow>): readonly Reported[] {
     const [value, valuedAt] = ['value', 'valuationTimestamp'].map((name) => inputText(proposal.input, name))
     if (state !== 'succeeded' || value === undefined || valuedAt === undefined) return []
     const hashes = slots.flatMap(({ inclusion }) => inclusion?.hash ?? [])
-    return { id, role, subject: proposal.subject, valuedAtS: BigInt(valuedAt), value: BigInt(value), hashes }
+    const decimals = Number(proposal.input.decimals ?? 0)
+    return [
+      {
+        id,
+        role,
+        subject: proposal.subject,
+        valuedAtS: BigInt(valuedAt),
+        value: BigInt(value),
+        decimals,
+        hashes,
+      },
+    ]
   })
   const inOrder = all.toSorted((one, other) => Number(one.valuedAtS - other.valuedAtS))
   return inOrder.map((report, index) => {

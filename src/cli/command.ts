@@ -49,8 +49,9 @@ type Parts<O extends Options> = {
  * @throws RolekeeperError `usage` for an option or argument that it does not take, and what it throws itself.
  */
 export type Command = ((args: readonly string[], io: Io) => Promise<number>) & {
-  /** For completion: its options, each with what its value is called. */
+  /** For completion: its options, each with what its value is called, and what follows its name. */
   readonly options: Options
+  readonly usage: string
 }
 
 /** Make the error of a command line that is not understood; it exits with 2. */
@@ -68,7 +69,7 @@ export function command<const O extends Options>(parts: Parts<O>): Command {
     if (tooMany !== undefined) throw usageError(`There is no place for "${tooMany}".`, seeHelp(parts))
     return parts.run(values as Given<O>, positionals, io)
   }
-  return Object.assign(run, { options: parts.options })
+  return Object.assign(run, { options: parts.options, usage: parts.usage })
 }
 
 /** A command as its help shows it. */

@@ -105,6 +105,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: "compare a service's contract with ours",
     load: async () => (await import('./commands/api.ts')).api,
   },
+  completion: {
+    summary: 'complete commands, options and roles in bash, zsh and fish',
+    load: async () => (await import('./completion.ts')).completionOf(COMMANDS),
+  },
   schemas: {
     summary: 'write the JSON Schemas of policies, for editors',
     load: async () => (await import('./commands/schemas.ts')).schemas,

@@ -166,14 +166,16 @@ const dataOf = (name: string, at: At | null): readonly (readonly [string, string
 /** Write what was reported, beside what the next report says. Pure. */
 export const reportTable = (reports: readonly Reported[]): Table => ({
   columns: ['subject', 'valued at', 'value', 'next value', 'bps', 'workflow', 'transaction'],
-  rows: reports.map(({ id, subject, valuedAtS, value, nextValue, nextBps, hashes }) => {
+  rows: reports.map(({ id, subject, valuedAtS, value, decimals, nextValue, nextBps, hashes }) => {
     const valuedAt = new Date(Number(valuedAtS) * 1_000).toISOString()
     const [next, bps] = [nextValue, nextBps].map((each) => (each === null ? null : String(each)))
+    const nextText = nextValue === null ? '' : decimal(nextValue, decimals)
     const transaction = hashes.at(-1) ?? null
     return {
-      cells: [subject, valuedAt, String(value), next ?? '', bps ?? '', id, transaction ?? ''],
+      cells: [...[subject, valuedAt, decimal(value, decimals), nextText, bps ?? '', id, transaction ?? '']],
       data: {
-        ...{ subject, valuedAt, value: String(value), nextValue: next ?? null, bps: bps ?? null },
+        ...{ subject, valuedAt, value: String(value), decimals: String(decimals) },
+        ...{ nextValue: next ?? null, bps: bps ?? null },
         ...{ workflow: id, transaction },
       },
     }

@@ -163,6 +163,11 @@ describe('the command line', () => {
       'error usage: "x [2J" is no workflow type. Fix: docs/api-on-a-laptop.md',
     ],
     [
+      'a type with a slip in it',
+      ['submit', 'depositt'],
+      'error usage: "depositt" is no workflow type. Fix: perhaps `deposit`; docs/api-on-a-laptop.md',
+    ],
+    [
       'half of a type',
       ['submit', 'vaultDeploy'],
       'error usage: "vaultDeploy" is no workflow type. Fix: write role.asset_manager.vaultDeploy',
@@ -327,11 +332,32 @@ describe('the journal on the command line', () => {
   it('lists workflows, for people and as JSON', async () => {
     const list = await ask('workflows', 'list')
     expect(list).toMatchObject({ code: 0, err: '' })
+    expect(list.out).toMatch(/^id +begun \(UTC\) +role +state +kind +about +check\n/)
     expect(list.out).toMatch(
       /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}liquidator +refused +liquidate +0xa1a1…a1a1 0xc3c3…c3c3 +target_not_allowed$/m,
     )
     const json = await ask('workflows', 'list', '--json', '--limit', '1')
     expect(JSON.parse(json.out)).toMatchObject({ chainId: 31_337 })
+  })
+
+  it.each([
+    [['--state', 'refused'], [id]],
+    [['--role', 'liquidator', '--state', 'discovered'], [other]],
+    [['--role', 'allocator'], []],
+    [['--since', '1m'], []],
+  ])('lists by %j', async (filter, ids) => {
+    const { out } = await ask('workflows', 'list', '--json', ...filter)
+    expect(
+      out
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).id),
+    ).toEqual(ids)
+  })
+
+  it('names the nearest of a role or a state that is none', async () => {
+    expect((await ask('workflows', 'list', '--state', 'revertd')).err).toContain('Fix: perhaps `reverted`; ')
+    expect((await ask('workflows', 'list', '--role', 'alocator')).err).toContain('Fix: perhaps `allocator`; ')
   })
 
   it('shows every state with its time, by the beginning of an id', async () => {

@@ -13,6 +13,7 @@ import type { JournalPlace } from '../../journal/open.ts'
 import { ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { lookBackMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
 import {
@@ -63,11 +64,11 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
   run: async ({ by: wanted, role, since, check, json, csv, ...given }, _args, io) => {
     const how = { ...(json === true ? { json } : {}), ...(csv === true ? { csv } : {}) }
     const by = wanted ?? (check === true ? 'balance' : 'role')
-    if (!isBy(by)) throw usageError(`--by is "${by}".`, `give one of ${BY.join(', ')}`)
+    if (!isBy(by)) throw usageError(`--by is "${by}".`, `${perhaps(by, BY)}give one of ${BY.join(', ')}`)
     if (check === true && by !== 'balance')
       throw usageError(`--check is given with --by ${by}.`, 'leave --by out')
     if (role !== undefined && !ROLES.some((each) => each === role))
-      throw usageError(`--role is "${role}".`, `give one of ${ROLES.join(', ')}`)
+      throw usageError(`--role is "${role}".`, `${perhaps(role, ROLES)}give one of ${ROLES.join(', ')}`)
     if (how.json === true && how.csv === true)
       throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)

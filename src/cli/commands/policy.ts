@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { KEY } from '../person-key.ts'
 
 /** What follows a verb of `policy`: its arguments, as many as it names, the run configuration, and options of its own. */
@@ -97,7 +98,10 @@ RUN is a run configuration: its deployment says which contracts there are, and h
     const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
     if (verb === undefined) {
       const known = Object.keys(VERBS).join(', ')
-      throw usageError(`policy takes one of ${known}.`, 'see: rolekeeper policy --help')
+      throw usageError(
+        `policy takes one of ${known}.`,
+        `${perhaps(name, Object.keys(VERBS))}see: rolekeeper policy --help`,
+      )
     }
     const isMore = args.length > verb.takes.length && verb.more === undefined
     if (args.length < verb.takes.length || isMore || config === undefined) {

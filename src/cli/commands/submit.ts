@@ -4,6 +4,7 @@ import { printable, RolekeeperError } from '../../errors.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { ProposalInput, Reason } from '../../workflow/proposal.ts'
 import { command, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { KEY } from '../person-key.ts'
 import { PLACE } from '../place.ts'
 import { runOrder } from '../run-order.ts'
@@ -76,7 +77,9 @@ async function typeOf(named: string | undefined): Promise<WorkflowType> {
   const type = WORKFLOW_TYPES.find((each) => each === named)
   if (type === undefined) {
     const alike = WORKFLOW_TYPES.filter((each) => each.endsWith(`.${named}`))
-    const fix = alike.length > 0 ? `write ${alike.join(' or ')}` : 'docs/api-on-a-laptop.md lists the types'
+    const near = perhaps(named, WORKFLOW_TYPES)
+    const fix =
+      alike.length > 0 ? `write ${alike.join(' or ')}` : `${near}docs/api-on-a-laptop.md lists the types`
     throw usageError(`"${printable(named)}" is no workflow type.`, fix)
   }
   if (knowsInput(type)) return type

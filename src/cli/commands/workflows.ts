@@ -2,14 +2,25 @@ import { printable } from '../../errors.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
+import { ROLES } from '../../service/contract/roles.ts'
 import type { Slot } from '../../workflow/slot.ts'
-import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
+import {
+  type Hold,
+  isHeld,
+  PROGRESS_STATES,
+  TERMINAL_STATES,
+  type Workflow,
+} from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { changeLines, deploymentAt } from '../figures.ts'
 import { findWorkflow } from '../find-workflow.ts'
 import { duration, elsewhere, shortSubject } from '../format.ts'
 import { jsonLines } from '../json.ts'
+import { checkRole } from '../keeper-there.ts'
+import { perhaps } from '../nearest.ts'
+import { lookBackMs } from '../options.ts'
 import { PLACE, placeOf } from '../place.ts'
+import { tableText } from '../table.ts'
 
 const LIST_MAX = 1_000
 const LIST_DEFAULT = 30
@@ -17,18 +28,24 @@ const LIST_DEFAULT = 30
 /** `rolekeeper workflows`: the journal, beside a keeper that runs or without one. */
 export const workflows = command({
   name: 'workflows',
-  usage: 'list | show ID [--config FILE | --directory DIR] [--json]',
-  help: `Show what the journal holds: the newest workflows, or one with every state and its time. ID may be shortened.
+  usage:
+    'list | show ID [--role ROLE] [--state STATE] [--since TIME] [--config FILE | --directory DIR] [--json]',
+  help: `Show what the journal holds: the newest workflows, or one with every state and its time. ID may be shortened, or be
+the hash of one of its transactions. The filters are of \`list\`.
 
   rolekeeper workflows list --limit 10
+  rolekeeper workflows list --role liquidator --state reverted --since 24h
   rolekeeper workflows show 3f2a`,
   options: {
     ...PLACE,
+    role: { help: 'of this role alone', value: 'ROLE' },
+    state: { help: 'in this state alone, for example held or reverted', value: 'STATE' },
+    since: { help: 'begun since, for example 24h', value: 'TIME' },
     limit: { help: `how many to list (default: ${LIST_DEFAULT}, at most ${LIST_MAX})`, value: 'N' },
     json: { help: 'print JSON, one object a line' },
   },
   argumentsMax: 2,
-  run: async ({ limit, json, ...given }, [what, id], io) => {
+  run: async ({ limit, json, role, state, since, ...given }, [what, id], io) => {
     if (what !== 'list' && what !== 'show') throw usageError('Say what to show.', 'write `list` or `show ID`')
     if (what === 'list' && id !== undefined)
       throw usageError(`There is no place for "${id}".`, `write \`show ${id}\``)
@@ -36,12 +53,25 @@ export const workflows = command({
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
+    if (state !== undefined && !STATES.includes(state))
+      throw usageError(
+        `--state is "${printable(state)}".`,
+        `${perhaps(state, STATES)}give one of ${STATES.join(', ')}`,
+      )
+    const sinceMs = since === undefined ? 0 : Date.now() - lookBackMs('since', since)
+    const isMeant = (row: Workflow) =>
+      (role === undefined || row.role === role) &&
+      (state === undefined || stateOf(row) === state) &&
+      row.createdAtMs >= sinceMs
     const place = await placeOf(given, io)
     await readJournal(place, async (journal) => {
       if (what === 'list') {
-        const rows = await journal.list(count)
+        const isFiltered = role !== undefined || state !== undefined || since !== undefined
+        const newest = await journal.list(isFiltered ? LIST_MAX : count)
+        checkRole(role, [...new Set([...ROLES, ...newest.map((row) => row.role)])])
+        const rows = newest.filter(isMeant).slice(0, count)
         io.out(json === true ? jsonLines(rows) : listing(rows))
-        if (rows.length < count) await sayArchives(journal, io)
+        if (newest.length < count) await sayArchives(journal, io)
         return
       }
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
@@ -60,21 +90,21 @@ async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
   if (names.length > 0) io.err(elsewhere(names))
 }
 
+const STATES: readonly string[] = ['held', ...PROGRESS_STATES, ...TERMINAL_STATES]
+
+/** What waits for a person is in no state of its own. */
+const stateOf = (row: Workflow): string => (isHeld(row) ? 'held' : row.state)
+
 function listing(rows: readonly Workflow[]): string {
-  if (rows.length === 0) return 'No workflow yet.\n'
-  const lines = rows.map((row) =>
-    [
-      row.id.slice(0, 8),
-      new Date(row.createdAtMs).toISOString().slice(0, 19),
-      row.role.padEnd(13),
-      (isHeld(row) ? 'held' : row.state).padEnd(11),
-      row.proposal.kind.padEnd(9),
-      shortSubject(row.proposal.subject).padEnd(25),
-      row.note?.check ?? '',
-    ].join('  '),
-  )
-  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`
+  if (rows.length === 0) return 'No such workflow.\n'
+  const cells = rows.map((row) => [
+    row.id.slice(0, 8),
+    new Date(row.createdAtMs).toISOString().slice(0, 19),
+    ...[row.role, stateOf(row), row.proposal.kind, shortSubject(row.proposal.subject), row.note?.check ?? ''],
+  ])
+  return tableText({ columns: COLUMNS, rows: cells.map((each) => ({ cells: each, data: {} })) }, {})
 }
+const COLUMNS = ['id', 'begun (UTC)', 'role', 'state', 'kind', 'about', 'check']
 
 function shown(workflow: Workflow, transitions: readonly Transition[], known: Deployment): string {
   const { proposal } = workflow

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pnl } from '../../../src/cli/commands/pnl.ts'
+import { reportTable } from '../../../src/cli/pnl-tables.ts'
+import { tableText } from '../../../src/cli/table.ts'
 import { type Line, openAccounts, type Page } from '../../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { moneyOf } from '../../../src/keeper/run-money.ts'
@@ -160,4 +162,16 @@ it('prints of a run what its summary says', async () => {
   // The seats of a fleet are with others once it ends.
   expect(await moneyOf({ ...config, fleet: {} } as never, run)).toEqual({ liquidator: came })
   await accounts.close()
+})
+
+it('prints what a share was worth, and not its base units', () => {
+  const report = {
+    ...{ id: ID, role: 'nav-reporter', subject: 'a:b:nav', valuedAtS: 1_700_000_000n, hashes: [] },
+    ...{ decimals: 18, value: 999_600_000_000_000_000n, nextValue: 10n ** 18n, nextBps: 4n },
+  }
+  const [, row] = tableText(reportTable([report]), {}).split('\n')
+  expect(row).toMatch(/^a:b:nav +2023-11-14T22:13:20\.000Z +0\.9996 +1 +4 /)
+  expect(JSON.parse(tableText(reportTable([report]), { json: true }))).toMatchObject({
+    ...{ value: '999600000000000000', decimals: '18' },
+  })
 })
