@@ -4,9 +4,7 @@ import { RolekeeperError } from '../errors.ts'
 import { endProcess } from '../journal/faults.ts'
 import { type AuditLog, openAudit } from '../ops/audit/log.ts'
 import type { KeeperEvent } from '../ops/events.ts'
-import type { Log } from '../ops/log.ts'
 import type { Reports } from './reports.ts'
-import type { Candidate } from './staff.ts'
 
 /** What of a keeper's events the audit has beside what the journal takes. */
 const RECORDED: ReadonlySet<KeeperEvent['type']> = new Set([
@@ -33,14 +31,9 @@ export const openKeeperAudit = (
 export function recordReports(
   audit: AuditLog,
   { environment, hash, chain }: Pick<RunConfig, 'environment' | 'hash' | 'chain'>,
-  deps: {
-    readonly reports: Pick<Reports, 'onEvent'>
-    readonly candidates: readonly Candidate[]
-    readonly log: Log
-    readonly version: string
-  },
+  reports: Pick<Reports, 'of' | 'onEvent'>,
 ): () => void {
-  const { log, version, candidates, reports } = deps
+  const { log, version, candidates } = reports.of
   const roles = candidates.map(({ agent: { role, mode, signer }, policy }) => ({
     ...{ role, mode, signer: signer.address },
     ruleset: policy instanceof RolekeeperError ? null : policy.ruleset.hash,

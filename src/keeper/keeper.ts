@@ -109,7 +109,7 @@ class ComposedKeeper implements Keeper {
     this.onEvent = this.#reports.onEvent
     this.#sources = createSources(config.sources, clock)
     this.#opened.push(this.#reports.close, this.#sources.close)
-    this.#opened.push(watchSecrets(config, { clock, log, reports: this.#reports }))
+    this.#opened.push(watchSecrets(config, this.#reports))
   }
 
   summary(): SummaryEvent {
@@ -130,13 +130,8 @@ class ComposedKeeper implements Keeper {
   async #start(): Promise<void> {
     const seating = await this.#sit()
     this.#seating = seating
-    this.#opened.push(
-      recordReports(seating.audit, this.#config, {
-        ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
-      }),
-    )
-    const traced = { clock: this.#clock, reports: this.#reports, version: this.#version }
-    this.#traces = await openTraces(this.#config, traced)
+    this.#opened.push(recordReports(seating.audit, this.#config, this.#reports))
+    this.#traces = await openTraces(this.#config, this.#reports)
     this.#opened.push(() => this.#traces?.close())
     forgetPresence(this.#config.directory)
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))

@@ -14,6 +14,13 @@ import type { Candidate, RoleState } from './staff.ts'
 
 /** What a keeper says of itself: events, alarms, metrics and the summary of its run. */
 export type Reports = {
+  /** What it was created for, and with. */
+  readonly of: {
+    readonly version: string
+    readonly log: Log
+    readonly clock: Clock
+    readonly candidates: readonly Candidate[]
+  }
   readonly metrics: Metrics
   /** Give an event to every listener. */
   readonly emit: (event: KeeperEvent) => void
@@ -75,6 +82,7 @@ export function createReports(
     source: ['rolekeeper', config.deployment.namespace, fleet?.instance].filter(Boolean).join(' '),
   })
   return {
+    of: { version, log, clock, candidates },
     metrics,
     emit,
     alarm,

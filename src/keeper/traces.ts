@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { createSpanBook, type SpanBook } from '../ops/traces/spans.ts'
 import type { Reports } from './reports.ts'
@@ -15,7 +14,7 @@ export type Traces = Pick<SpanBook, 'resumed'> & {
  */
 export async function openTraces(
   { traces, environment, fleet, agents }: RunConfig,
-  deps: { readonly clock: Clock; readonly reports: Pick<Reports, 'onEvent'>; readonly version: string },
+  reports: Pick<Reports, 'of' | 'onEvent'>,
 ): Promise<Traces | null> {
   if (traces === undefined) return null
   const { createOtlp } = await import('../ops/traces/otlp.ts')
@@ -26,7 +25,7 @@ export async function openTraces(
     // Source: OpenTelemetry semantic conventions, resource attributes.
     attributes: {
       'service.name': 'rolekeeper',
-      'service.version': deps.version,
+      'service.version': reports.of.version,
       'deployment.environment.name': environment,
       ...(fleet === undefined
         ? {}
@@ -34,12 +33,12 @@ export async function openTraces(
     },
   })
   const book = createSpanBook(agents.map(({ role }) => role))
-  const stop = deps.reports.onEvent((event) => {
+  const stop = reports.onEvent((event) => {
     for (const span of book.event(event)) otlp.send(span)
   })
   return {
     resumed: book.resumed,
-    heard: (type) => book.heard(type, deps.clock.nowMs()),
+    heard: (type) => book.heard(type, reports.of.clock.nowMs()),
     close: async () => {
       stop()
       await otlp.close()

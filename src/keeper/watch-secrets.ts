@@ -1,6 +1,4 @@
-import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import type { Log } from '../ops/log.ts'
 import type { Reports } from './reports.ts'
 
 /** Alarms of somebody who does not know what he was given: it may have been replaced. */
@@ -12,14 +10,10 @@ const DENIED: ReadonlySet<string> = new Set(['journal.refused', 'queue.refused']
  */
 export function watchSecrets(
   { store, secrets }: Pick<RunConfig, 'store' | 'secrets'>,
-  deps: {
-    readonly clock: Clock
-    readonly log: Log
-    readonly reports: Pick<Reports, 'alarm' | 'onEvent'>
-  },
+  reports: Pick<Reports, 'of' | 'alarm' | 'onEvent'>,
 ): () => void {
   if (store === undefined) return () => {}
-  const { clock, log, reports } = deps
+  const { clock, log } = reports.of
   let failed = false
   const ends = [
     reports.onEvent((event) => {
