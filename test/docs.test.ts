@@ -80,7 +80,9 @@ describe('every page', () => {
 
   it('is linked from the README', () => {
     const linked = linksOf(readme).map(({ file }) => file)
-    expect(inDocs.filter((path) => !linked.includes(path))).toEqual([])
+    // Runbooks are found by their alarm: test/ops/rules.test.ts.
+    const alone = inDocs.filter((path) => !path.startsWith('docs/runbooks/'))
+    expect(alone.filter((path) => !linked.includes(path))).toEqual([])
   })
 
   it('links to files and headings that are there', () => {

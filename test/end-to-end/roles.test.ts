@@ -60,7 +60,7 @@ it(
     const begunAt = await client.getBlockNumber()
     const final = async () => (await client.getBlock({ blockTag: 'finalized' })).number
     await expect.poll(final, { timeout: 20_000 }).toBeGreaterThanOrEqual(begunAt)
-    const { keeper, until } = await session.begin('live')
+    const { keeper, until, page } = await session.begin('live')
     const missing = new Set<string>(WORKFLOW_TYPES)
     const all = until((event) => {
       if (event.type === 'workflow' && event.state === 'succeeded') missing.delete(event.workflowType)
@@ -71,6 +71,8 @@ it(
     await Promise.race([all, deadline.promise])
     clearTimeout(timer)
     expect([...missing]).toEqual([])
+    const series = (await page('/metrics')).split('\n').filter((line) => /^\w/.test(line))
+    expect(series.length).toBeLessThan(2_000)
 
     await keeper.stop({ drainMs: 0 })
     await expectAccountsToSum(session)
