@@ -1,7 +1,8 @@
 /**
  * `npm run chaos [-- --seeds N] [--seed S] [--crashes] [--json]`: everything goes wrong at once, and an independent
  * checker counts what came of it. `--instances 3`: the same of a fleet; `--amnesia N`: its Redis forgets so often;
- * `--queue-loss`: its BullMQ forgets once a second for a minute. Exits 1 when anything was lost, doubled, undecided or
+ * `--queue-loss`: its BullMQ forgets once a second for a minute; `--told [--kinds A,B]`: each fault by itself, and who names it
+ * where and when. Exits 1 when anything was lost, doubled, undecided or
  * reported falsely.
  */
 import { mkdtempSync } from 'node:fs'
@@ -15,6 +16,7 @@ import { PROCESS_FAULTS, REDIS_FAULTS, WAY_FAULTS } from './fleet-faults.ts'
 import { type FleetSeedResult, runFleetSeed } from './fleet-seed.ts'
 import { runQueueLoss, spread } from './queue-loss.ts'
 import { runSeed, type SeedResult } from './seed.ts'
+import { isUntold, KINDS, runTold, toldTable } from './told.ts'
 
 const { values } = readScript(import.meta.url, {
   seeds: { type: 'string', default: process.env.npm_config_seeds ?? '1' },
@@ -24,6 +26,8 @@ const { values } = readScript(import.meta.url, {
   lease: { type: 'string', default: process.env.npm_config_lease ?? '1800' },
   amnesia: { type: 'string', default: process.env.npm_config_amnesia ?? '0' },
   'queue-loss': { type: 'boolean', default: process.env.npm_config_queue_loss === 'true' },
+  told: { type: 'boolean', default: process.env.npm_config_told === 'true' },
+  kinds: { type: 'string', default: process.env.npm_config_kinds ?? KINDS.join(',') },
   crashes: { type: 'boolean', default: process.env.npm_config_crashes === 'true' },
   json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
@@ -48,11 +52,13 @@ const root = mkdtempSync(join(tmpdir(), 'rolekeeper-chaos-'))
 const startedAtMs = performance.now()
 const problems = await (values.crashes
   ? crashes()
-  : values['queue-loss']
-    ? queueLoss()
-    : values.amnesia === '0'
-      ? seeds()
-      : amnesia())
+  : values.told
+    ? told()
+    : values['queue-loss']
+      ? queueLoss()
+      : values.amnesia === '0'
+        ? seeds()
+        : amnesia())
 // After `--amnesia` two sockets of a proxy stay open, and would keep it waiting.
 process.exit(problems === 0 ? 0 : 1)
 
@@ -62,6 +68,12 @@ async function crashes(): Promise<number> {
   say(`${result.cells} cells, ${result.workflows} workflows, ${result.problems.length} problems`)
   for (const problem of result.problems) say(`  ${problem}`)
   return result.problems.length
+}
+
+async function told(): Promise<number> {
+  const all = await runTold(values.kinds.split(','), root, (one) => say(JSON.stringify(one)))
+  process.stdout.write(toldTable(all))
+  return all.filter(isUntold).length
 }
 
 function fleetSize(keepIn: string) {

@@ -1,0 +1,173 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { keeperAt } from '../../src/journal/presence.ts'
+import { FAULTS } from './faults.ts'
+import { createKeeperProcess, type KeeperProcess } from './keeper-process.ts'
+import { holdPrice, watchOver } from './seed.ts'
+import { createWeather } from './weather.ts'
+import { type ChaosWorld, createChaosWorld } from './world.ts'
+
+/** Where a fault was told of, each by how many milliseconds after it began; null where it was not. */
+export type Told = {
+  readonly kind: string
+  /** The first facet that no other was named the cause of, and its code. */
+  readonly facet: string | null
+  readonly code: string | null
+  readonly screenMs: number | null
+  readonly readyzMs: number | null
+  readonly metricMs: number | null
+  readonly alarmMs: number | null
+  /** Workflows that ended well meanwhile: a fault that stops nothing need not be told of. */
+  readonly succeeded: number
+}
+
+/** A fault that lasts no longer may pass untold; what is asked is that it is told within 30 s. */
+const LASTS_MS = 34_000
+const LOOK_MS = 250
+/** Nothing is wrong any more, and the next fault begins. */
+const WELL_MS_MAX = 90_000
+const ORDER_MS = 1_000
+
+type Event = { readonly type: string; readonly at: string } & Readonly<Record<string, unknown>>
+type Facets = Readonly<
+  Record<string, { readonly state: string; readonly code: string; readonly because?: string }>
+>
+
+/** Do each kind of fault by itself to a keeper at work, and see who names its cause, where and when. */
+export async function runTold(
+  kinds: readonly string[],
+  keepIn: string,
+  say: (told: Told) => void,
+): Promise<readonly Told[]> {
+  const world = await createChaosWorld({ nodes: 3, borrowers: 0, confirmations: 4 })
+  mkdirSync(world.directory, { recursive: true, mode: 0o700 })
+  const logFile = join(keepIn, 'keeper.log')
+  const keeper = createKeeperProcess(world.configFile, logFile)
+  const watch = watchOver(keeper, {})
+  const prices = holdPrice(world)
+  let assets = 1_000_000n
+  const orders = setInterval(() => world.order(crypto.randomUUID(), assets++), ORDER_MS)
+  const all: Told[] = []
+  try {
+    keeper.start()
+    for (const kind of kinds) {
+      await untilWell(world)
+      const told = await tell(kind, world, keeper, logFile)
+      all.push(told)
+      say(told)
+    }
+    return all
+  } finally {
+    clearInterval(orders)
+    watch.stop()
+    await keeper.kill()
+    await prices.stop()
+    await world.stop()
+  }
+}
+
+async function tell(kind: string, world: ChaosWorld, keeper: KeeperProcess, logFile: string): Promise<Told> {
+  const episode = { atMs: 0, kind, forMs: LASTS_MS, seed: 1 }
+  const weather = createWeather({ liar: 0, noise: 0, episodes: [episode] }, world, keeper, 1)
+  const before = readFileSync(logFile, 'utf8').length
+  const beganMs = Date.now()
+  weather.begin()
+  let readyzMs: number | null = null
+  let metricMs: number | null = null
+  let facet: string | null = null
+  let code: string | null = null
+  while (Date.now() - beganMs < LASTS_MS && (readyzMs === null || metricMs === null)) {
+    await sleep(LOOK_MS)
+    const [key, root] = rootOf(await facetsOf(world)) ?? []
+    if (root === undefined || key === undefined) continue
+    readyzMs ??= Date.now() - beganMs
+    facet ??= key
+    code ??= root.code
+    const [name = '', about = ''] = facet.split('/')
+    const line = new RegExp(`^rolekeeper_facet_state\\{facet="${name}",about="${about}"\\} [12]$`, 'm')
+    if (line.test((await page(world, '/metrics')) ?? '')) metricMs ??= Date.now() - beganMs
+  }
+  await sleep(Math.max(0, LASTS_MS - (Date.now() - beganMs)))
+  await weather.end()
+  const events = eventsIn(readFileSync(logFile, 'utf8').slice(before))
+  const after = (is: (event: Event) => boolean) => {
+    const found = events.find(is)
+    return found === undefined ? null : Date.parse(found.at) - beganMs
+  }
+  const isIt = (event: Event) => `${event.facet}${event.about === '' ? '' : `/${event.about}`}` === facet
+  return {
+    ...{ kind, facet, code, readyzMs, metricMs },
+    screenMs: after((event) => event.type === 'facet' && isIt(event)),
+    alarmMs: after((event) => event.type === 'alarm' && (event.facet === facet || event.code === code)),
+    succeeded: events.filter(({ type, state }) => type === 'workflow' && state === 'succeeded').length,
+  }
+}
+
+/** What no other facet is the cause of, the worst first; what waits for a person is no fault. */
+function rootOf(facets: Facets) {
+  const roots = Object.entries(facets).filter(
+    ([key, { state, because }]) => state !== 'ok' && because === undefined && key !== 'approvals',
+  )
+  return roots.find(([, { state }]) => state === 'failing') ?? roots[0]
+}
+
+async function page({ directory }: ChaosWorld, path: string): Promise<string | null> {
+  const there = keeperAt(directory)
+  if (there.state !== 'running' || there.now === null) return null
+  const answer = await fetch(`${there.now.opsUrl}${path}`).catch(() => null)
+  return (await answer?.text().catch(() => null)) ?? null
+}
+
+async function facetsOf(world: ChaosWorld): Promise<Facets> {
+  const text = await page(world, '/readyz')
+  return text === null ? {} : JSON.parse(text).facets
+}
+
+async function untilWell(world: ChaosWorld): Promise<void> {
+  const untilMs = Date.now() + WELL_MS_MAX
+  for (;;) {
+    const facets = await facetsOf(world)
+    if (Object.keys(facets).length > 0 && rootOf(facets) === undefined) return
+    if (Date.now() > untilMs) throw new TypeError(`Not well again: ${JSON.stringify(rootOf(facets))}`)
+    await sleep(LOOK_MS)
+  }
+}
+
+const eventsIn = (text: string): readonly Event[] =>
+  text.split('\n').flatMap((line) => {
+    try {
+      const event: Event = JSON.parse(line)
+      return typeof event.type === 'string' ? [event] : []
+    } catch {
+      return []
+    }
+  })
+
+const TOLD_MS_MAX = 30_000
+
+/** Whether somebody who looks at one of the four places does not hear of a fault that stopped work within 30 s. Pure. */
+export const isUntold = ({ screenMs, readyzMs, metricMs, alarmMs, succeeded }: Told): boolean =>
+  succeeded === 0 && [screenMs, readyzMs, metricMs, alarmMs].some((ms) => ms === null || ms > TOLD_MS_MAX)
+
+/** Write what was told as a table of the docs. Pure. */
+export function toldTable(all: readonly Told[]): string {
+  const at = (ms: number | null) => (ms === null ? '-' : `${(ms / 1_000).toFixed(1)} s`)
+  const rows = all.map(({ kind, facet, code, screenMs, readyzMs, metricMs, alarmMs, succeeded }) =>
+    [
+      kind,
+      facet ?? 'none',
+      code ?? '',
+      at(screenMs),
+      at(readyzMs),
+      at(metricMs),
+      at(alarmMs),
+      String(succeeded),
+    ].join(' | '),
+  )
+  const head = 'fault | facet | code | screen | `/readyz` | metric | alarm | succeeded meanwhile'
+  return [head, head.replaceAll(/[^|]+/g, '---'), ...rows].map((row) => `| ${row} |\n`).join('')
+}
+
+/** Every kind that may be done by itself. */
+export const KINDS = Object.keys(FAULTS)
