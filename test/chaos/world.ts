@@ -67,7 +67,12 @@ export function wiring(
     ...config,
     chain: { ...Object(config.chain), nodes: { read: [...urls], send: [...urls] } },
     service: { url: service.url, secretKey: 'env:TEST_SECRET_KEY' },
-    kms: { region, endpoint: kms.url, accessKeyId, secretAccessKey: 'env:TEST_KMS_SECRET' },
+    kms: {
+      region,
+      endpoint: kms.url,
+      accessKeyId: accessKeyId?.reveal(),
+      secretAccessKey: 'env:TEST_KMS_SECRET',
+    },
   }
 }
 
