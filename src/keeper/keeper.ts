@@ -134,7 +134,7 @@ class ComposedKeeper implements Keeper {
     this.#traces = await openTraces(this.#config, this.#reports)
     this.#opened.push(() => this.#traces?.close())
     forgetPresence(this.#config.directory)
-    this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log }))
+    this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log, clock: this.#clock }))
     const health = await this.#startHealth(seating)
     this.#leavePresence(health)
     const accounts = openAccounts(this.#config.directory)

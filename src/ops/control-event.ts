@@ -4,7 +4,10 @@ import type { Control, Pull, Pulled } from './control.ts'
 /** A switch was pulled or taken back, by a command or by hand. */
 export type ControlEvent = {
   readonly type: 'control'
+  /** When the keeper saw it. */
   readonly at: string
+  /** When it was given: before the start, for one that was on. */
+  readonly givenAt: string
   readonly verb: 'pause' | 'resume' | 'kill' | 'unkill'
   /** The pause of this role alone. */
   readonly role?: Role
@@ -23,12 +26,13 @@ export function controlEvents(
   now: Control,
   before: readonly Pulled[],
   takenBack: (pulled: Pulled) => Pull,
+  nowMs: number,
 ): readonly ControlEvent[] {
   const gone = before.filter((each) => !now.pulled.some((other) => isSame(each, other)))
   const come = now.pulled.filter((each) => !before.some((other) => isSame(each, other) && isAs(each, other)))
   return [
-    ...gone.map((each) => eventOf(TAKES_BACK[each.switch], each, takenBack(each))),
-    ...come.map((each) => eventOf(each.switch, each, each)),
+    ...gone.map((each) => eventOf(TAKES_BACK[each.switch], each, takenBack(each), nowMs)),
+    ...come.map((each) => eventOf(each.switch, each, each, nowMs)),
   ]
 }
 
@@ -36,8 +40,15 @@ const isSame = (one: Pulled, other: Pulled) => one.switch === other.switch && on
 const isAs = (one: Pulled, other: Pulled) =>
   one.by === other.by && one.atMs === other.atMs && one.reason === other.reason
 
-const eventOf = (verb: ControlEvent['verb'], { role }: Pulled, { by, atMs, reason }: Pull): ControlEvent => ({
-  ...{ type: 'control', at: new Date(atMs).toISOString(), verb },
+const eventOf = (
+  verb: ControlEvent['verb'],
+  { role }: Pulled,
+  { by, atMs, reason }: Pull,
+  nowMs: number,
+): ControlEvent => ({
+  ...{ type: 'control', at: iso(nowMs), givenAt: iso(atMs), verb },
   ...(role === undefined ? {} : { role }),
   ...{ by, reason },
 })
+
+const iso = (ms: number) => new Date(ms).toISOString()

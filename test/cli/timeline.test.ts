@@ -153,6 +153,22 @@ const drawn = (events: readonly KeeperEvent[], colour = false) => {
 }
 
 describe('the timeline', () => {
+  it('says who pulled a switch and why, and who took it back', () => {
+    const event = { type: 'control', at: at(0), givenAt: at(0), by: 'anna@ops-1', reason: null } as const
+    const lines = drawn([
+      { ...event, verb: 'pause', role: 'allocator', reason: 'a bad oracle' },
+      { ...event, verb: 'resume', role: 'allocator' },
+      { ...event, verb: 'kill', by: null },
+      { ...event, verb: 'unkill' },
+    ])
+    expect(lines).toEqual([
+      '    0.0s  ‖ paused     allocator, by anna@ops-1: a bad oracle',
+      '    0.0s  ● resumed    allocator, by anna@ops-1',
+      '    0.0s  ■ killed     every role, by somebody, by hand',
+      '    0.0s  ● unkilled   every role, by anna@ops-1',
+    ])
+  })
+
   it('tells the story of a liquidation', () => {
     expect(`\n${drawn(story).join('\n')}\n`).toMatchInlineSnapshot(`
       "

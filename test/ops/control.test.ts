@@ -73,13 +73,13 @@ it('says of each switch that came, went or changed who did it and why, and of a 
   const takes = (each: Parameters<typeof takenBack>[1]) => takenBack(directory, each)
   const look = (before: ReturnType<typeof readControl>) => {
     const now = readControl(directory)
-    return { now, events: controlEvents(now, before.pulled, takes) }
+    return { now, events: controlEvents(now, before.pulled, takes, 5_000) }
   }
   setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
   const one = look(readControl(mkdtempSync(join(tmpdir(), 'free-'))))
-  const at = '1970-01-01T00:00:01.000Z'
+  const times = { at: '1970-01-01T00:00:05.000Z', givenAt: '1970-01-01T00:00:01.000Z' }
   const { atMs: _, ...who } = ANNA
-  expect(one.events).toEqual([{ type: 'control', at, verb: 'pause', role: 'allocator', ...who }])
+  expect(one.events).toEqual([{ type: 'control', ...times, verb: 'pause', role: 'allocator', ...who }])
   expect(look(one.now).events).toEqual([])
   setControl(directory, 'pause', true, { role: 'allocator', ...BEN })
   const two = look(one.now)
