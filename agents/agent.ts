@@ -5,6 +5,7 @@ import type { Role } from '../src/service/contract/roles.ts'
 import type { WorkflowType } from '../src/service/contract/workflow-types.ts'
 import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
+import type { Board, PriceSeen } from './board.ts'
 import type { Due, OwnBudget } from './protocol/due.ts'
 import type { Experience } from './protocol/experience.ts'
 import type { Rival } from './protocol/rival.ts'
@@ -221,9 +222,6 @@ export type Difference = {
 /** Files of text by their names, which are of letters, digits, dots and dashes. */
 export type Evidence = Readonly<Record<string, string>>
 
-/** A price to announce when it changes. */
-export type PriceSeen = { readonly id: string; readonly symbol: string; readonly priceWad: bigint }
-
 /** A workflow that succeeded, with what it really moved: base units by token (negative left us), and gas in wei. */
 export type Done = {
   readonly proposal: Proposal
@@ -296,5 +294,7 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly worksFor?: 'vaults' | 'funds'
   /** What became of what it bid for others' money: the signer's own accounts do not see it. */
   recovered?(seen: Moment & Seen, policy: Policy): readonly Recovered[]
+  /** What people are shown of what it sees, beside what it last decided. */
+  board?(seen: Moment & Seen, decided: Decision, policy: Policy): Board
   prices?(seen: Moment & Seen): readonly PriceSeen[]
 }

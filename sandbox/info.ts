@@ -95,6 +95,7 @@ function runYaml(directory: string, info: SandboxInfo): string {
     ...keeperOf(info),
     directory,
     ops: { host: '127.0.0.1', port: '0' },
+    console: { port: '0' },
   }
   return `# A keeper beside the sandbox of this directory: rolekeeper run --config ${join(directory, 'run.yaml')}
 # What it takes from the environment is in sandbox.env.

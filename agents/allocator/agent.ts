@@ -1,4 +1,5 @@
 import type { Agent } from '../agent.ts'
+import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
 import { type AllocatorPolicy, allocatorPolicy } from './policy.ts'
@@ -30,4 +31,5 @@ export const allocator: Agent<AllocatorPolicy, AllocatorSeen> = {
   see,
   decide,
   due,
+  board,
 }

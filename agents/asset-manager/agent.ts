@@ -1,4 +1,5 @@
 import type { Agent } from '../agent.ts'
+import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
 import { type ManagerPolicy, managerPolicy } from './policy.ts'
@@ -37,6 +38,7 @@ export const assetManager: Agent<ManagerPolicy, ManagerSeen> = {
   see,
   decide,
   due,
+  board,
   plan: (seen, { declared }) => reconcile(seen, declared),
   recovered: recoveredOf,
   contracts: ({ bidding }) =>

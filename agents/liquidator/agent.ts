@@ -2,6 +2,7 @@ import type { Agent } from '../agent.ts'
 import { liquidationViews } from '../protocol/liquidation-views.ts'
 import { arming } from './arming.ts'
 import { assess } from './assess.ts'
+import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { budgets, due } from './duty.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from './policy.ts'
@@ -41,6 +42,7 @@ export const liquidator: Agent<LiquidatorPolicy, LiquidatorSeen, RiskBook> = {
   decide,
   due,
   budgets,
+  board,
   assess,
   contracts: contractsOf,
   prices: ({ markets }) =>

@@ -1,4 +1,5 @@
 import type { Agent } from '../agent.ts'
+import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
 import { evidence, verify } from './evidence.ts'
@@ -17,6 +18,7 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
   see,
   decide,
   due,
+  board,
   evidence,
   verify,
   sources: ({ reports }) =>

@@ -1,4 +1,5 @@
 import type { Agent } from '../agent.ts'
+import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
 import { type RfqBidderPolicy, rfqBidderPolicy } from './policy.ts'
@@ -31,6 +32,7 @@ export const rfqBidder: Agent<RfqBidderPolicy, RfqBidderSeen> = {
   see,
   decide,
   due,
+  board,
   contracts: ({ assets }) =>
     Object.entries(assets).map(([symbol, { referenceContract }]) => [
       `assets.${symbol}.referenceContract`,

@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'what it did and does',
     load: async () => (await import('./commands/workflows.ts')).workflows,
   },
+  console: {
+    summary: 'a link to the page that shows what a keeper does',
+    load: async () => (await import('./commands/console.ts')).console,
+  },
   explain: {
     summary: 'why it acted, or why not',
     load: async () => (await import('./commands/explain.ts')).explain,

@@ -112,10 +112,18 @@ export type Show = {
  * Show events as the options ask: one JSON object a line, or the timeline, turn by turn, whose commands lead to the place
  * that was given.
  */
-export async function createShow(io: Io, given: GivenPlace & { readonly json: boolean }): Promise<Show> {
+export async function createShow(
+  io: Io,
+  given: GivenPlace & { readonly json: boolean; readonly linkTo?: string },
+): Promise<Show> {
   if (given.json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
   const { createTimeline } = await import('./timeline.ts')
-  const draw = createTimeline({ colour: io.outIsTty && io.env.NO_COLOR === undefined, at: placeText(given) })
+  const link = given.linkTo === undefined ? undefined : await linkMaker(given.linkTo)
+  const draw = createTimeline({
+    colour: io.outIsTty && io.env.NO_COLOR === undefined,
+    at: placeText(given),
+    link,
+  })
   let turn: KeeperEvent[] = []
   const end = () => {
     const lines = draw(turn)
@@ -127,6 +135,17 @@ export async function createShow(io: Io, given: GivenPlace & { readonly json: bo
       if (turn.push(event) === 1) setImmediate(end)
     },
     end,
+  }
+}
+
+/** Make what a person opens the console of a directory with, as `rolekeeper console` prints it. */
+async function linkMaker(directory: string): Promise<() => string | null> {
+  const { linkOf, readPlace } = await import('../ops/console/access.ts')
+  const { author } = await import('./author.ts')
+  return () => {
+    const place = readPlace(directory)
+    const { by, atMs } = author()
+    return place === null ? null : linkOf(place, by, atMs)
   }
 }
 

@@ -24,14 +24,17 @@ export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 /**
  * Create a timeline: aligned columns of time, mark, word and what it is about. One role is drawn step by step; of
  * several, what each decided and how it ended: `workflows show` has the steps. It remembers only what it drew, and
- * reads no clock: the same events give the same lines. `at` is what leads a command to the keeper's records.
+ * reads no clock: the same events give the same lines. `at` is what leads a command to the keeper's records, `link` what
+ * makes a link to the console where this screen may show one.
  */
 export function createTimeline({
   colour,
   at = '',
+  link = () => null,
 }: {
   readonly colour: boolean
   readonly at?: string
+  readonly link?: (() => string | null) | undefined
 }): Timeline {
   const seen: Seen = {
     beganMs: null,
@@ -42,6 +45,7 @@ export function createTimeline({
     begun: new Map(),
     several: false,
     at,
+    link,
   }
   return (events) =>
     together(events).flatMap((event) => {
@@ -106,6 +110,7 @@ type Seen = {
   /** Whether several roles are at work. */
   several: boolean
   readonly at: string
+  readonly link: () => string | null
 }
 
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
@@ -115,7 +120,10 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       const signers = event.signers.map(({ role, address }) => `${role} ${shortHex(address)}`)
       const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
-      return [row('●', 'ready', parts.join(' · '), 'green')]
+      const ready = row('●', 'ready', parts.join(' · '), 'green')
+      if (event.consoleUrl === undefined) return [ready]
+      const open = seen.link() ?? `${event.consoleUrl}, for a link of: rolekeeper console${seen.at}`
+      return [ready, row('●', 'console', open, 'green')]
     }
     case 'role': {
       const { role, state, check, message } = event

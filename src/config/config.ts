@@ -169,6 +169,13 @@ const agents = (folder: string, from: Origins) =>
       context.addIssue({ code: 'custom', path: [again], message, params })
     })
 
+/** Where something of a keeper's own listens. */
+const listener = (from: Origins) =>
+  z.strictObject({
+    host: z.string().min(1).max(255).default('127.0.0.1'),
+    port: reference(from).pipe(whole(0, 65_535)),
+  })
+
 /** The schema of a run configuration; editors get it as JSON Schema. Strict: an unknown key is a mistake. */
 export const runConfigSchema = (folder: string, { isWellKnown, ...from }: ConfigDeps) =>
   z
@@ -214,10 +221,9 @@ export const runConfigSchema = (folder: string, { isWellKnown, ...from }: Config
       traces: traces(from).optional(),
       /** Where secrets are that are not in the environment: docs/secrets.md. */
       secrets: managers(folder, from),
-      ops: z.strictObject({
-        host: z.string().min(1).max(255),
-        port: reference(from).pipe(whole(0, 65_535)),
-      }),
+      ops: listener(from),
+      /** The page for people, docs/console.md; absent, there is none. */
+      console: listener(from).optional(),
       deployment,
       /** Of all roles together, beside what each policy says. */
       limits: limits.optional(),

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Around, Decision, Moment, PriceSeen } from '../../agents/agent.ts'
+import type { Around, Decision, Moment } from '../../agents/agent.ts'
+import type { PriceSeen } from '../../agents/board.ts'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { KeeperEvent } from '../ops/events.ts'
@@ -45,6 +46,8 @@ export type Duty = {
   /** Decide nothing any more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
   readonly lastSeen: () => Moment | null
+  /** What was decided on it. */
+  readonly lastDecision: () => Decision | null
   readonly lastDecidedAtMs: () => number | null
   /** What looks end in since the last decision, and since when; null while they end well. */
   readonly failing: () => Failing | null
@@ -115,6 +118,7 @@ export function createDuty(deps: DutyDeps): Duty {
       await looking
     },
     lastSeen: decider.lastSeen,
+    lastDecision: decider.lastDecision,
     lastDecidedAtMs: decider.lastDecidedAtMs,
     failing: () => failing,
   }
@@ -135,6 +139,7 @@ function createDecider(deps: DutyDeps) {
   let last: Decided | null = null
   return {
     lastSeen: () => last?.seen ?? null,
+    lastDecision: () => last?.decision ?? null,
     lastDecidedAtMs: () => last?.atMs ?? null,
     decide: async (): Promise<Decided> => {
       const [own, onLots] = await Promise.all([deps.journal.ofRole(deps.role), deps.journal.onLots()])

@@ -3,7 +3,6 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
 import { type Accounts, openAccounts } from '../journal/accounts.ts'
-import { forgetPresence, leavePresence } from '../journal/presence.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
@@ -17,7 +16,7 @@ import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
 import { watchDisk } from './health/disk.ts'
-import { type Health, startHealth } from './health/health.ts'
+import type { HealthDeps } from './health/looked-at.ts'
 import { openInFleet } from './in-fleet.ts'
 import { type Watched, watchPolicies } from './policy-watch.ts'
 import { listenForReplies } from './replies.ts'
@@ -26,6 +25,7 @@ import { eventTypesOf } from './role.ts'
 import { loadRolePolicy } from './role-policy.ts'
 import { moneyOf, type RunAccounts } from './run-money.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
+import { showItself } from './show-itself.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { proveServiceThere } from './startup-checks.ts'
 import { createTerm, type Term } from './term.ts'
@@ -133,10 +133,11 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(recordReports(seating.audit, this.#config, this.#reports))
     this.#traces = await openTraces(this.#config, this.#reports)
     this.#opened.push(() => this.#traces?.close())
-    forgetPresence(this.#config.directory)
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log, clock: this.#clock }))
-    const health = await this.#startHealth(seating)
-    this.#leavePresence(health)
+    const urls = await showItself(this.#config, this.#lookedAtBy(seating), {
+      ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
+      ...{ accounts: () => this.#accounts?.accounts, opened: this.#opened },
+    })
     const accounts = openAccounts(this.#config.directory)
     this.#accounts = { accounts, beganAt: accounts.lastBlock() }
     this.#opened.push(accounts.close)
@@ -167,7 +168,7 @@ class ComposedKeeper implements Keeper {
     const answered = { live: this.#live, candidates: this.#candidates }
     this.#opened.push(await listenForReplies(this.#config, answered))
     const atWork = terms.flatMap((term) => term.atWork())
-    this.#reports.ready(health.url, atWork, seating.resumed ?? 0)
+    this.#reports.ready(urls, atWork, seating.resumed ?? 0)
     this.#opened.push(() => feed.close())
     this.#feed = feed
     feed.start()
@@ -245,35 +246,21 @@ class ComposedKeeper implements Keeper {
     })
   }
 
-  async #startHealth(seating: Seating): Promise<Health> {
+  #lookedAtBy(seating: Seating): HealthDeps {
     const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
-    const health = await startHealth(
-      this.#config.ops,
-      { reports: this.#reports, log: this.#log },
-      { config: this.#config, version: this.#version, accounts: () => this.#accounts?.accounts },
-      {
-        ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
-        control: () => seating.control(),
-        standing: () => seating.standing(),
-        fleet: () => seating.gauges(),
-        feed: () => this.#feed?.state() ?? null,
-        nodes: () => (isFollowing() ? this.#nodes : undefined),
-        waitsFor: () => (isFollowing() ? null : this.#waitsFor),
-        sweptAtMs: () => this.#sweptAtMs,
-        diskFreeBytes: watchDisk(this.#config.directory),
-        behindServiceMs: () => this.#behindServiceMs,
-        cap: this.#config.limits,
-      },
-    )
-    this.#opened.push(health.close)
-    return health
-  }
-
-  #leavePresence({ url: opsUrl }: Health): void {
-    const { directory, agents } = this.#config
-    const roles = [...new Set(agents.map(({ role }) => role))]
-    const [pid, startedAtMs] = [process.pid, this.#clock.nowMs()]
-    leavePresence(directory, { pid, startedAtMs, opsUrl, version: this.#version, roles })
+    return {
+      ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
+      control: () => seating.control(),
+      standing: () => seating.standing(),
+      fleet: () => seating.gauges(),
+      feed: () => this.#feed?.state() ?? null,
+      nodes: () => (isFollowing() ? this.#nodes : undefined),
+      waitsFor: () => (isFollowing() ? null : this.#waitsFor),
+      sweptAtMs: () => this.#sweptAtMs,
+      diskFreeBytes: watchDisk(this.#config.directory),
+      behindServiceMs: () => this.#behindServiceMs,
+      cap: this.#config.limits,
+    }
   }
 
   async stop({ drainMs }: { readonly drainMs: number }): Promise<void> {

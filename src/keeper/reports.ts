@@ -10,6 +10,7 @@ import { createScrubber } from '../ops/scrub.ts'
 import { createTally } from '../ops/tally.ts'
 import type { Role } from '../service/contract/roles.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { createEarned, type Earned } from './console/earned.ts'
 import type { Candidate, RoleState } from './staff.ts'
 
 /** What a keeper says of itself: events, alarms, metrics and the summary of its run. */
@@ -22,6 +23,7 @@ export type Reports = {
     readonly candidates: readonly Candidate[]
   }
   readonly metrics: Metrics
+  readonly earned: Earned
   /** Give an event to every listener. */
   readonly emit: (event: KeeperEvent) => void
   /** Log, count and emit an alarm, and tell its targets; the same one at most once a minute. `facet` names the one that it is of. */
@@ -30,7 +32,7 @@ export type Reports = {
   readonly onEvent: (listener: (event: KeeperEvent) => void) => () => void
   /** Say that the keeper watches and decides, with these roles at work. */
   readonly ready: (
-    opsUrl: string,
+    urls: { readonly opsUrl: string; readonly consoleUrl?: string },
     atWork: readonly { readonly role: Role; readonly signer: string }[],
     resumed: number,
   ) => void
@@ -63,7 +65,9 @@ export function createReports(
   }))
   const alarmTargets = config.alarms.map(({ name }) => name)
   const facts = { version, environment, configHash: hash, rulesetHash }
-  const metrics = createMetrics({ ...facts, isInFleet, roles, alarmTargets })
+  const counted = createMetrics({ ...facts, isInFleet, roles, alarmTargets })
+  const earned = createEarned(clock.nowMs)
+  const metrics = withEarned(counted, earned)
   const emit = (event: KeeperEvent): void => {
     out.hear(event)
     for (const listener of listeners) listener(event)
@@ -84,12 +88,13 @@ export function createReports(
   return {
     of: { version, log, clock, candidates },
     metrics,
+    earned,
     emit,
     alarm,
     close: out.close,
-    ready: (opsUrl, atWork, resumed) => {
+    ready: (urls, atWork, resumed) => {
       const signers = atWork.map(({ role, signer: address }) => ({ role, address }))
-      const where = { environment, chainId: chain.id, directory, opsUrl }
+      const where = { environment, chainId: chain.id, directory, ...urls }
       emit({ type: 'ready', at: now(), ...where, signers, resumed })
     },
     roleIs: ({ role, signer }, state) => {
@@ -111,3 +116,11 @@ export function createReports(
       ),
   }
 }
+
+const withEarned = (counted: Metrics, earned: Earned): Metrics => ({
+  ...counted,
+  accounted: (role, money) => {
+    counted.accounted(role, money)
+    earned.add(role, money)
+  },
+})

@@ -128,6 +128,8 @@ type ReadyEvent = {
   readonly directory: string
   /** Base URL of `/metrics`, `/healthz` and `/readyz`. */
   readonly opsUrl: string
+  /** Of the console, where there is one; it takes a link to be signed in. */
+  readonly consoleUrl?: string
   readonly signers: readonly { readonly role: Role; readonly address: string }[]
   /** Workflows taken up from the journal. */
   readonly resumed: number

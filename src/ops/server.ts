@@ -104,7 +104,7 @@ function readiness(facets: readonly Facet[]): Page {
 }
 
 /** A page of another site can point its own name at this address, but it cannot send ours, nor an address. */
-function isOurs(header: string | undefined, host: string): boolean {
+export function isOurs(header: string | undefined, host: string): boolean {
   const name = /^(?:\[(.+)\]|([^:]+))(?::\d+)?$/.exec(header ?? '')
   const asked = name?.[1] ?? name?.[2]
   return asked !== undefined && (isIP(asked) !== 0 || asked === 'localhost' || asked === host)

@@ -8,7 +8,7 @@ import { type Edge, isPackage, isProduct, type Rule, reachOf, shown, type Tree }
 const FLOORS: readonly (readonly string[])[] = [
   ['clock', 'errors', 'units'],
   ['service/contract', 'agents/protocol'],
-  ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts'],
+  ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts', 'agents/board.ts'],
   ['agents/agent.ts'],
   ['observe', 'config', 'agents/ROLE'],
   ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
@@ -105,7 +105,15 @@ export const importsExist: Rule = ({ files }) => {
 /** What may be known in agents/, beside one's own files: pure nouns, and for a role the contract and the arithmetic. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/rows.ts': ['service/contract'],
-  'agents/agent.ts': ['units', 'workflow', 'service/contract', 'agents/rows.ts', 'agents/protocol'],
+  'agents/board.ts': [],
+  'agents/agent.ts': [
+    'units',
+    'workflow',
+    'service/contract',
+    'agents/rows.ts',
+    'agents/board.ts',
+    'agents/protocol',
+  ],
   'agents/protocol': ['units', 'agents/agent.ts'],
   // errors.ts makes texts of others printable, which is pure.
   'agents/ROLE': [
@@ -114,6 +122,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
     'workflow',
     'service/contract',
     'agents/rows.ts',
+    'agents/board.ts',
     'agents/agent.ts',
     'agents/protocol',
   ],

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { changeLines, deploymentAt, reasonText } from '../../src/cli/figures.ts'
+import { changeLines, deploymentAt } from '../../src/cli/figures.ts'
+import { reasonText } from '../../src/guard/reason-text.ts'
 
 const [USDC, MARKET] = [`0x${'11'.repeat(20)}`, `0x${'33'.repeat(20)}`] as const
 const OTHER = `0x${'99'.repeat(20)}` as const

@@ -1,3 +1,4 @@
+import { chromiumPath } from './chromium.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
 
@@ -5,6 +6,7 @@ import { redisServer } from './redis.ts'
 export default async function setup(): Promise<void> {
   try {
     await redisServer()
+    await chromiumPath()
     await promtool()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error

@@ -36,7 +36,9 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const interrupts = createInterrupts(() => {})
     try {
       const keeper = createKeeper(config, { log, version, loosens: hashesOf(loosen) })
-      const show = await createShow(io, { json: json === true, config: file })
+      // What goes to a file or to a journal of the system is no place for a key.
+      const linkTo = io.outIsTty ? { linkTo: config.directory } : {}
+      const show = await createShow(io, { json: json === true, config: file, ...linkTo })
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
     } finally {

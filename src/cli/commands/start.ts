@@ -56,7 +56,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
         if (type === 'ready') begin()
       })
       return await runSession(keeper, {
-        show: await createShow(io, { json, ...given }),
+        show: await createShow(io, { json, ...given, linkTo: directory }),
         interrupted: interrupts.first,
         broken: sandbox.ended,
         forMs,

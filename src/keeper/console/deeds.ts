@@ -1,0 +1,59 @@
+import type { RunConfig } from '../../config/config.ts'
+import { RolekeeperError } from '../../errors.ts'
+import { approvalHash } from '../../guard/approval.ts'
+import type { Deed } from '../../ops/console/server.ts'
+import { setControl } from '../../ops/control.ts'
+import { writeAnswer } from '../../ops/orders.ts'
+import { isHeld, type Workflow } from '../../workflow/workflow.ts'
+
+/** The switches, by what people say. */
+const SWITCHES = {
+  pause: { which: 'pause', on: true, said: 'Paused: nothing new begins.' },
+  resume: { which: 'pause', on: false, said: 'Resumed.' },
+  kill: { which: 'kill', on: true, said: 'Killed: nothing is signed.' },
+  unkill: { which: 'kill', on: false, said: 'The kill is taken back.' },
+} as const
+
+type DeedDeps = {
+  readonly config: Pick<RunConfig, 'directory' | 'fleet'>
+  readonly live: () => readonly Workflow[]
+  readonly nowMs: () => number
+}
+
+/**
+ * Do what a person says at the console, by the files that the command line writes too. Throws RolekeeperError `console.fleet`,
+ * `console.not_held`, `console.other_hash`, `console.approvers`, and what writing throws.
+ */
+export function doDeed(deed: Deed, by: string, { config, live, nowMs }: DeedDeps): string {
+  const { directory, fleet } = config
+  if (fleet !== undefined) {
+    throw new RolekeeperError('console.fleet', 'In a fleet, the console shows and does not act.', {
+      fix: `give the command, which goes to every instance: rolekeeper ${deed.verb} --config FILE`,
+    })
+  }
+  if (deed.verb !== 'approve' && deed.verb !== 'reject') {
+    const { which, on, said } = SWITCHES[deed.verb]
+    setControl(directory, which, on, { by, atMs: nowMs(), reason: deed.reason === '' ? null : deed.reason })
+    return said
+  }
+  const { verb, id, hash } = deed
+  const workflow = live().find((one) => one.id === id)
+  const { hold } = workflow ?? {}
+  if (workflow === undefined || hold === undefined || !isHeld(workflow) || nowMs() >= hold.untilMs) {
+    throw new RolekeeperError('console.not_held', `Workflow ${id} does not wait for a person any more.`, {
+      fix: 'look at what waits now.',
+    })
+  }
+  if (hold.hash !== hash || approvalHash(workflow, hold) !== hash) {
+    throw new RolekeeperError('console.other_hash', `What waits as ${id} is not what was shown.`, {
+      fix: 'read it again: it was asked anew under other rules.',
+    })
+  }
+  if (hold.shown.approvers !== null) {
+    throw new RolekeeperError('console.approvers', 'Its policy names who may answer it.', {
+      fix: `one of them gives the command: rolekeeper ${verb} ${id.slice(0, 8)} --hash ${hash}`,
+    })
+  }
+  writeAnswer(directory, id, { verdict: verb, hash, by: { user: by } })
+  return verb === 'approve' ? 'Approved.' : 'Rejected.'
+}

@@ -1,0 +1,192 @@
+import type { Agent, Decision, Moment } from '../../../agents/agent.ts'
+import { type Board, ROWS_MAX } from '../../../agents/board.ts'
+import type { RunConfig } from '../../config/config.ts'
+import { printable, RolekeeperError } from '../../errors.ts'
+import type { Parts } from '../../ops/console/streams.ts'
+import type { Facet } from '../../ops/facet.ts'
+import { wayOut } from '../../pipeline/transactions/safe.ts'
+import { counted, native, usd } from '../../units.ts'
+import { isHeld, type Workflow } from '../../workflow/workflow.ts'
+import { readGauges } from '../health/gauges.ts'
+import { type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
+import type { Candidate, RoleState } from '../staff.ts'
+import type { Earned } from './earned.ts'
+import type { Flows } from './flows.ts'
+
+/** What the page is made of. */
+export type PartsDeps = {
+  readonly looked: HealthDeps
+  readonly facets: () => readonly Facet[]
+  readonly config: RunConfig
+  readonly version: string
+  readonly startedAtMs: number
+  readonly candidates: readonly Candidate[]
+  readonly flows: Flows
+  readonly earned: Earned
+  readonly clean: (text: string) => string
+}
+
+/** A list of a hundred addresses, or the longest text of an input. */
+export const TEXT_MAX = 10_000
+
+/** Read all that the console shows, as it is now: nothing is asked of anybody outside. */
+export async function readParts(deps: PartsDeps): Promise<Parts> {
+  const { looked, flows, earned } = deps
+  const gauges = await readGauges(looked)
+  const places = rolesOf(looked).map((place) => ({ ...place, ...whatOf(place, deps) }))
+  const live = liveOf(looked)
+  const boards = places.flatMap(({ board }) => board ?? [])
+  const rows = <Name extends keyof Board>(name: Name) =>
+    boards.flatMap((board): readonly unknown[] => board[name] ?? []).slice(0, ROWS_MAX)
+  return {
+    keeper: keeperOf(deps),
+    facets: deps.facets(),
+    roles: places.map((place) => roleOf(place, live, looked)),
+    budgets: budgetsOf(gauges, deps),
+    workflows: flows.list(live),
+    positions: rows('positions'),
+    allocations: rows('allocations'),
+    navs: rows('navs'),
+    lots: rows('lots'),
+    approvals: live
+      .filter(isHeld)
+      .slice(0, ROWS_MAX)
+      .map((held) => approvalOf(held, deps)),
+    money: { ...earned.read(), gains: flows.gains() },
+    alarms: flows.alarms(),
+    nodes: gauges.nodes.map(({ node, state, blocksBehind }) => ({ node, state, blocksBehind })),
+  }
+}
+
+const keeperOf = ({ looked, config, version, startedAtMs }: PartsDeps) => ({
+  ...{ environment: config.environment, chainId: config.chain.id, directory: config.directory },
+  ...{ version, startedAtMs, nowMs: looked.clock.nowMs() },
+  control: looked.control(),
+  acts: config.fleet === undefined,
+  standing: looked.standing().message,
+})
+
+type RolePlace = { readonly agent: RunConfig['agents'][number]; readonly state: RoleState }
+type What = {
+  readonly seen: Moment | null
+  readonly decided: Decision | null
+  readonly board: Board | null
+}
+
+/** What a role saw and decided last, and what it shows of that. */
+function whatOf({ agent, state }: RolePlace, { candidates }: PartsDeps): What {
+  const found = candidates.find(
+    (one) => one.agent.role === agent.role && one.agent.signer.address === agent.signer.address,
+  )
+  if (state.type !== 'up' || found === undefined || found.policy instanceof RolekeeperError)
+    return { seen: null, decided: null, board: null }
+  const { duty } = state.role
+  const [seen, decided] = [duty.lastSeen(), duty.lastDecision()]
+  const { does, policy } = found.policy as { readonly does: Agent; readonly policy: { strategy: unknown } }
+  const board =
+    seen === null || decided === null ? null : (does.board?.(seen, decided, policy.strategy) ?? null)
+  return { seen, decided, board }
+}
+
+/** Rules that stopped most, the first of them before all. */
+const CHECKS_MAX = 5
+
+function roleOf(
+  { agent, state, seen, decided }: RolePlace & What,
+  live: readonly Workflow[],
+  looked: HealthDeps,
+) {
+  const { role, mode, signer } = agent
+  const mine = live.filter((one) => one.role === role && one.signer === signer.address)
+  const stopped = Map.groupBy(decided?.passedOver ?? [], ({ check }) => check)
+  const key = state.type === 'up' ? state.role.vitals.key() : null
+  return {
+    ...{ role, mode, signer: signer.address, state: state.type },
+    reason: state.type === 'down' ? `${state.reason.message}` : null,
+    decidedAtMs: state.type === 'up' ? state.role.duty.lastDecidedAtMs() : null,
+    proposals: decided?.proposals.length ?? 0,
+    passedOver: decided?.passedOver.length ?? 0,
+    checks: [...stopped]
+      .map(([check, all]) => ({ check, count: all.length, ...exampleOf(all) }))
+      .toSorted((one, other) => other.count - one.count)
+      .slice(0, CHECKS_MAX),
+    live: mine.length,
+    held: mine.filter(isHeld).length,
+    openNonces: mine.flatMap(({ slots }) => slots).filter((slot) => slot.state === 'open').length,
+    balance: seen === null ? null : `${(Number(seen.nativeBalanceWei) / 1e18).toFixed(4)} ETH`,
+    block: seen === null ? null : String(seen.chain.blockNumber),
+    key: key?.said ?? null,
+    safe: reasonsOf(signer.address, looked).map((reason) => ({
+      ...{ check: reason.check, message: reason.message, fix: wayOut(signer.address, reason) },
+    })),
+  }
+}
+
+const exampleOf = ([first]: Decision['passedOver']) => ({
+  subject: first?.subject ?? '',
+  message: first?.message ?? '',
+})
+
+type Gauges = Awaited<ReturnType<typeof readGauges>>
+
+/** What of each limit is used, and what is left of it. */
+function budgetsOf({ roles, capUsed }: Gauges, { looked, config }: PartsDeps) {
+  const line = (role: string, budget: string, used: number, limits: Limits | undefined) => ({
+    ...{ role, budget, used, ...leftOf(budget, used, limits) },
+  })
+  const ofRoles = roles.flatMap(({ role, budgets, allowances }) => {
+    const place = rolesOf(looked).find(({ agent }) => agent.role === role)
+    const limits = place?.state.type === 'up' ? place.state.role.vitals.limits : undefined
+    return [
+      ...Object.entries(budgets).map(([budget, used]) => line(role, budget, used, limits)),
+      ...Object.entries(allowances).map(([place, used]) => line(role, `allowance ${place}`, used, undefined)),
+    ]
+  })
+  const ofAll = Object.entries(capUsed).map(([budget, used]) =>
+    line('all roles', budget, used, config.limits),
+  )
+  // Of what allows nothing, nothing is used up.
+  return [...ofAll, ...ofRoles].filter(({ isNothing }) => !isNothing).slice(0, ROWS_MAX)
+}
+
+type Window = { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint; readonly revertsMax?: number }
+type Limits = { readonly perHour: Window; readonly perDay: Window }
+
+const WINDOWS = { hour: 'perHour', day: 'perDay' } as const
+
+/** In the unit of the budget; of one that has none here, its part alone. */
+function leftOf(budget: string, used: number, limits: Limits | undefined) {
+  const [, what, of] = /^(usd|gas|reverts)_per_(hour|day)$/.exec(budget) ?? []
+  const window = limits?.[WINDOWS[of as keyof typeof WINDOWS]]
+  if (window === undefined) return { left: null, most: null, isNothing: false }
+  const write = { usd, gas: native, reverts: (count: bigint) => counted(count, 'reverts') }[what as 'usd']
+  const most = { usd: window.usdMicrosMax, gas: window.gasWeiMax, reverts: BigInt(window.revertsMax ?? 0) }[
+    what as 'usd'
+  ]
+  const leftBps = BigInt(Math.max(0, Math.round((1 - used) * 10_000)))
+  return { left: write((most * leftBps) / 10_000n), most: write(most), isNothing: most === 0n }
+}
+
+/** All that a person has to read before it is approved, and whether the page can show the whole of it. */
+function approvalOf({ id, role, signer, chainId, proposal, hold }: Workflow, { clean, config }: PartsDeps) {
+  const shown = hold?.shown
+  const isWhole = (text: string) => clean(text) === printable(text, Number.MAX_SAFE_INTEGER)
+  const texts = [
+    ...(shown?.calls ?? []).flatMap((call) => [
+      ...[call.to, call.function, ...call.notes],
+      ...call.arguments.flatMap(({ name, value }) => [name, value]),
+    ]),
+    ...(shown?.effects ?? []),
+    ...(shown?.changes ?? []).flatMap(({ field, from, to }) => [field, from ?? '', to]),
+  ]
+  return {
+    ...{ id, role, signer, chainId, workflowType: proposal.workflowType, subject: proposal.subject },
+    summary: proposal.summary,
+    ...{ check: hold?.check, message: hold?.message, hash: hold?.hash, untilMs: hold?.untilMs },
+    ...{ calls: shown?.calls, effects: shown?.effects, changes: shown?.changes, day: shown?.day },
+    ...{ askedBy: shown?.askedBy, quorum: shown?.quorum, approvers: shown?.approvers },
+    approvedBy: hold?.approvals.map(({ by }) => by),
+    /** Where people have to prove who they are, or a part of it cannot be shown here, a command is given instead. */
+    here: config.fleet === undefined && shown?.approvers === null && texts.every(isWhole),
+  }
+}

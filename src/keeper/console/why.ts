@@ -1,0 +1,81 @@
+import { reasonText } from '../../guard/reason-text.ts'
+import type { DecisionRow, JournalReads, Transition } from '../../journal/journal.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+
+/** What `explain` says, for a page: newest first. */
+export type Why = {
+  readonly about: string
+  readonly workflows: readonly {
+    readonly id: string
+    readonly role: string
+    readonly workflowType: string
+    readonly subject: string
+    readonly summary: string
+    readonly state: string
+    readonly check: string | null
+    readonly message: string | null
+    readonly figures: Figures
+    readonly states: readonly Transition[]
+    readonly transactions: readonly { readonly nonce: number; readonly hash: string | null }[]
+  }[]
+  readonly decisions: readonly {
+    readonly atMs: number
+    readonly role: string
+    readonly subject: string
+    readonly check: string
+    readonly message: string
+    readonly figures: Figures
+  }[]
+}
+type Figures = readonly (readonly [string, string])[]
+
+const DECISIONS_MAX = 20
+const WORKFLOWS_MAX = 5
+/** Workflows that the beginning of an id, or a subject, is looked for among. */
+const NEWEST_MAX = 1_000
+
+type Reads = Pick<JournalReads, 'get' | 'list' | 'decisions' | 'transitions'>
+
+/** Find why something was done or left: by an id or its beginning, a subject or a part of it, or a short form `0x12…ab`. */
+export async function findWhy(about: string, journal: Reads, known: Deployment): Promise<Why> {
+  const text = about.trim().toLowerCase()
+  const [head = '', tail = ''] = text.split('…')
+  const fits = (subject: string) => {
+    const at = subject.toLowerCase().indexOf(head)
+    return at !== -1 && subject.toLowerCase().indexOf(tail, at) !== -1
+  }
+  const exact = await journal.get(text)
+  const listed = exact === null ? await journal.list(NEWEST_MAX) : [exact]
+  const found = listed.filter(({ id, proposal }) => id.startsWith(text) || fits(proposal.subject))
+  const rows = exact === null ? await journal.decisions(head, DECISIONS_MAX * 5) : []
+  return {
+    about,
+    workflows: await Promise.all(
+      found.slice(0, WORKFLOWS_MAX).map(async (workflow) => ({
+        ...workflowOf(workflow, known),
+        states: await journal.transitions(workflow.id),
+      })),
+    ),
+    decisions: rows
+      .filter(({ subject }) => fits(subject))
+      .slice(0, DECISIONS_MAX)
+      .map((row) => decisionOf(row, known)),
+  }
+}
+
+const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known: Deployment) => ({
+  ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
+  summary: proposal.summary,
+  ...{ check: note?.check ?? null, message: note?.message ?? null },
+  figures: reasonText(proposal.reason, proposal.input, known),
+  transactions: slots.map(({ nonce, inclusion, attempts }) => ({
+    nonce,
+    hash: inclusion?.hash ?? attempts.at(-1)?.hash ?? null,
+  })),
+})
+
+const decisionOf = ({ atMs, role, subject, check, message, reason }: DecisionRow, known: Deployment) => ({
+  ...{ atMs, role, subject, check, message },
+  figures: reasonText(reason, undefined, known),
+})

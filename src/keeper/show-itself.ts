@@ -1,0 +1,45 @@
+import type { RunConfig } from '../config/config.ts'
+import type { Accounts } from '../journal/accounts.ts'
+import { forgetPresence, leavePresence } from '../journal/presence.ts'
+import type { Log } from '../ops/log.ts'
+import { openConsole } from './console/open-console.ts'
+import { startHealth } from './health/health.ts'
+import type { HealthDeps } from './health/looked-at.ts'
+import type { Reports } from './reports.ts'
+import type { Candidate } from './staff.ts'
+
+/** What a keeper shows beside what it is looked at by. */
+type Shown = {
+  readonly reports: Reports
+  readonly log: Log
+  readonly version: string
+  readonly candidates: readonly Candidate[]
+  readonly accounts: () => Pick<Accounts, 'newest'> | undefined
+  /** Closed when the keeper stops, the last before the first. */
+  readonly opened: (() => unknown)[]
+}
+
+/**
+ * Open what a keeper is looked at by, for machines and for people, and leave word of it in its directory. Throws what listening
+ * throws. @returns where they are.
+ */
+export async function showItself(
+  config: RunConfig,
+  looked: HealthDeps,
+  { reports, log, version, candidates, accounts, opened }: Shown,
+): Promise<{ readonly opsUrl: string; readonly consoleUrl?: string }> {
+  const { directory } = config
+  forgetPresence(directory)
+  const health = await startHealth(config.ops, { reports, log }, { config, version, accounts }, looked)
+  opened.push(health.close)
+  const roles = [...new Set(config.agents.map(({ role }) => role))]
+  const [pid, startedAtMs, opsUrl] = [process.pid, looked.clock.nowMs(), health.url]
+  leavePresence(directory, { pid, startedAtMs, opsUrl, version, roles })
+  const { earned, onEvent } = reports
+  const page = await openConsole(config, {
+    ...{ looked, facets: health.facets, earned, onEvent, candidates, version, log },
+  })
+  if (page === null) return { opsUrl }
+  opened.push(page.close)
+  return { opsUrl, consoleUrl: page.url }
+}

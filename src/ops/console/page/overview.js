@@ -1,0 +1,159 @@
+import { badge, h, list, once, section, short, stateOf, usd, when, whyLink } from './dom.js'
+import { flowLine } from './flows.js'
+
+/** What somebody has to look at, before all else. */
+function attention({ facets = [], approvals = [], alarms = [] }) {
+  const failing = facets.filter(({ state, because }) => state !== 'ok' && because === undefined)
+  return [
+    ...failing.map(({ facet, about, state, message, fix }) => ({
+      key: `facet ${facet}/${about}`,
+      state,
+      title: [facet, about].filter(Boolean).join(' '),
+      text: message,
+      fix,
+    })),
+    ...approvals.map(({ id, role, summary }) => ({
+      key: id,
+      state: 'warning',
+      title: `${role} waits for an answer`,
+      text: summary,
+      href: '#/approvals',
+    })),
+    ...alarms.slice(0, 3).map(({ at, code, message, fix }) => ({
+      key: `${code} ${at}`,
+      state: 'warning',
+      title: code,
+      text: message,
+      fix,
+      atMs: Date.parse(at),
+    })),
+  ]
+}
+
+export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
+  h(
+    'li',
+    { class: 'line', 'data-state': state },
+    badge(state, title),
+    h('p', {}, short(text)),
+    href === undefined
+      ? h('span', {}, atMs === undefined ? '' : when(atMs))
+      : h('a', { href }, 'read and answer'),
+    fix ? h('p', { class: 'fix' }, `Fix: ${fix}`) : '',
+  )
+
+/** The keeper in one glance: what is wrong, who works, what came of it. */
+export function overview(place, parts) {
+  const { facets, roles = [], workflows: flows = [], money, keeper } = parts
+  if (keeper === undefined) return
+  const lines = attention(parts)
+  const failing = (facets ?? []).filter(({ state }) => state === 'failing').length
+  const word = failing > 0 ? 'failing' : lines.length > 0 ? 'warning' : 'ok'
+  const said =
+    failing > 0 ? `${failing} failing` : lines.length > 0 ? `${lines.length} to look at` : 'All is well'
+  list(
+    once(place, 'glance', () => h('div')),
+    [{ word, said, startedAtMs: keeper.startedAtMs }],
+    () => 'glance',
+    (glance) =>
+      h(
+        'p',
+        { class: 'glance', 'data-state': glance.word },
+        badge(glance.word, glance.said),
+        h('span', {}, 'started ', when(glance.startedAtMs)),
+      ),
+  )
+  list(
+    once(place, 'attention', () => h('ul', { class: 'attention' })),
+    lines,
+    ({ key }) => key,
+    attentionLine,
+  )
+  list(
+    once(place, 'tiles', () => h('div', { class: 'tiles' })),
+    tilesOf(money, flows),
+    ({ name }) => name,
+    tile,
+  )
+  list(
+    section(place, 'roles', 'Roles', () => h('div', { class: 'cards' })),
+    roles,
+    ({ role, signer }) => `${role} ${signer}`,
+    roleCard,
+  )
+  const newest = section(place, 'newest', 'Workflows', () => h('ol', { class: 'flows' }))
+  list(newest, flows.slice(0, 8), ({ id }) => id, flowLine)
+}
+
+function tilesOf(money, flows) {
+  const last = (index) => money?.points[index]?.at(-1) ?? 0
+  const ended = flows.filter(({ state }) => stateOf(state) !== 'going')
+  return [
+    { name: 'realised', text: usd(last(1)), note: 'since the start, less gas' },
+    { name: 'marked', text: usd(last(2)), note: 'by prices, nothing sold' },
+    { name: 'gas', text: usd(last(3)), note: 'since the start' },
+    { name: 'under way', text: String(flows.length - ended.length), note: `${ended.length} of late ended` },
+  ]
+}
+
+const tile = ({ name, text, note }) =>
+  h(
+    'div',
+    { class: 'tile' },
+    h('span', { class: 'name' }, name),
+    h('strong', {}, text),
+    h('span', { class: 'note' }, note),
+  )
+
+function roleCard({
+  role,
+  mode,
+  state,
+  reason,
+  decidedAtMs,
+  proposals,
+  passedOver,
+  checks,
+  live,
+  held,
+  balance,
+  safe,
+}) {
+  const word = safe.length > 0 ? 'failing' : state
+  return h(
+    'article',
+    { class: 'card', 'data-state': word },
+    h('h3', {}, role, h('span', { class: 'mode' }, mode)),
+    h(
+      'p',
+      {},
+      badge(word, safe.length > 0 ? 'SAFE' : state === 'up' ? 'at work' : state),
+      h('span', { class: 'note' }, 'decided ', when(decidedAtMs)),
+    ),
+    reason === null ? '' : h('p', { class: 'wrong' }, reason),
+    h(
+      'p',
+      { class: 'figures' },
+      `${live} under way`,
+      held > 0 ? `, ${held} held` : '',
+      ` · ${proposals} proposed, ${passedOver} left alone`,
+    ),
+    checks.length === 0
+      ? ''
+      : h(
+          'ul',
+          { class: 'checks' },
+          checks
+            .slice(0, 3)
+            .map(({ check, count, subject, message }) =>
+              h(
+                'li',
+                {},
+                whyLink(subject, h('code', {}, check), count > 1 ? ` × ${count}` : ''),
+                h('span', { class: 'note' }, short(message)),
+              ),
+            ),
+        ),
+    h('p', { class: 'note' }, `gas ${balance === null ? 'not known' : balance}`),
+  )
+}
