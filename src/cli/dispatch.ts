@@ -21,6 +21,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     summary: 'how it stands: what is not well, each role, and what waits',
     load: async () => (await import('./commands/status.ts')).status,
   },
+  init: {
+    summary: 'a configuration and careful policies, from what service and chain say',
+    load: async () => (await import('./commands/init.ts')).init,
+  },
   doctor: {
     summary: 'what is wrong, before the first signature',
     load: async () => (await import('./commands/doctor.ts')).doctor,

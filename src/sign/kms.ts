@@ -97,8 +97,8 @@ export type KmsSigner = Signer & {
 }
 
 /** Reach the KMS of a key: its client, and how one call of it ends in time and throws our errors alone. */
-function connect(settings: KmsSettings) {
-  const { keyId, address: _, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
+function connect({ address: _, ...settings }: Omit<KmsSettings, 'address'> & { readonly address?: Address }) {
+  const { keyId, requestTimeoutMs = 2_000, connectionTimeoutMs = 1_000, ...where } = settings
   const { credentials, ...service } = where
   const client = new KMSClient({
     ...service,
@@ -228,5 +228,17 @@ export async function createKmsSigner(settings: KmsSettings, stop?: AbortSignal)
       const { r, s } = parseSignature(reply.Signature ?? new Uint8Array())
       return recoverable(digest, r, s, address)
     },
+  }
+}
+
+/** Read the address of a key's public key. Throws what {@link createKmsSigner} throws. */
+export async function readKmsAddress(settings: Omit<KmsSettings, 'address'>): Promise<Address> {
+  const { client, ask } = connect(settings)
+  try {
+    const which = new GetPublicKeyCommand({ KeyId: settings.keyId })
+    const { PublicKey } = await ask('GetPublicKey', (stop) => client.send(which, { abortSignal: stop }))
+    return addressFromSpki(PublicKey ?? new Uint8Array())
+  } finally {
+    client.destroy()
   }
 }
