@@ -9,7 +9,7 @@ import { type NavReporterSeen, newest, type ReportSeen, reachedS } from './see.t
 type Seen = Observation<NavReporterSeen>
 
 /** What keeps a report without being late: there is nothing to say. */
-const CHOSEN: ReadonlySet<string> = new Set(['fund_without_shares', 'just_reported'])
+const CHOSEN: ReadonlySet<string> = new Set(['fund_without_shares', 'just_reported', 'sources_begin_after'])
 
 /** What the NAV reporter owes: the scheduled report that is not made, an interim one past its heartbeat, and the next. Pure. */
 export const due = (seen: Seen, decision: Decision, policy: NavReporterPolicy): readonly Due[] =>
@@ -20,7 +20,9 @@ export const due = (seen: Seen, decision: Decision, policy: NavReporterPolicy): 
       const isAbout = ({ input }: Pick<InFlight, 'input'>) =>
         inputText(input, 'oracleAddress') === report.oracle
       const found = whyDue({ ...seen, passedOver: decision.passedOver }, isAbout, [report.name], otherwise)
-      return { ...found, ...(CHOSEN.has(found.check ?? '') ? { chosen: true as const } : {}) }
+      // Before the first report of all nobody has missed one: the next is made of what is heard by then.
+      const isFirst = found.check === 'too_late' && (newest(report)?.submittedAtS ?? 0) === 0
+      return { ...found, ...(isFirst || CHOSEN.has(found.check ?? '') ? { chosen: true as const } : {}) }
     }
     const nowS = reachedS(seen)
     return [...scheduled(report, one, nowS, why), ...heartbeat(report, one, nowS, why)]

@@ -3,7 +3,18 @@ import type { Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { due } from '../../../agents/nav-reporter/duty.ts'
 import type { ReportSeen } from '../../../agents/nav-reporter/see.ts'
-import { accepted, moment, NONE, NOW_S, observation, policy, typeSeen } from './fixtures.ts'
+import {
+  accepted,
+  later,
+  moment,
+  NONE,
+  NOW_S,
+  observation,
+  policy,
+  readings,
+  typeSeen,
+  WAD,
+} from './fixtures.ts'
 
 const RULES = policy({ schedule: { everyS: 60 }, lateSMax: 40 })
 const owed = (changes: Partial<ReportSeen>, rules = RULES, at: Moment = moment()) => {
@@ -72,4 +83,17 @@ it('says that a report waits for a person, and what the last try ended with', ()
   const times = { begunAtMs: 1, endedAtMs: 2, state: 'refused' as const, check: 'limit_hour_gas' }
   const refused = { ...moment(), recent: [{ ...workflow, ...times }] }
   expect(owed({ scheduled }, RULES, refused)[0]).toMatchObject({ check: 'limit_hour_gas' })
+})
+
+it('is not late with a first report whose time was before its sources were read, also once that is too late', () => {
+  const unheard = readings((104n * WAD) / 100n).map((one) => ({
+    ...one,
+    known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S + 3 }],
+  }))
+  const at = (seconds: number) => ({ ...moment(), ...later(seconds) })
+  const first = (seconds: number, scheduled = typeSeen(NONE)) =>
+    owed({ scheduled, interim: typeSeen(NONE), readings: unheard }, RULES, at(seconds))[0]
+  expect(first(5)).toMatchObject({ check: 'sources_begin_after', chosen: true })
+  expect(first(45)).toMatchObject({ chosen: true })
+  expect(first(45, madeAt(NOW_S - 60))).not.toHaveProperty('chosen')
 })
