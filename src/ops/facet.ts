@@ -25,7 +25,7 @@ export type FacetName = (typeof FACETS)[number]
 
 /** `warning`: it works, and somebody should look. `failing`: what it is there for is not done. */
 export const FACET_STATES = ['ok', 'warning', 'failing'] as const
-export type FacetState = (typeof FACET_STATES)[number]
+type FacetState = (typeof FACET_STATES)[number]
 
 /** What is found of one facet at one look. */
 export type Finding = {

@@ -7,7 +7,7 @@ import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
-export const OPEN_MS_MAX = 60_000
+const OPEN_MS_MAX = 60_000
 /** The slowest finality is a quarter of an hour. */
 const MINED_MS_MAX = 1_800_000
 /** No policy lets one wait longer than ten minutes: this one is not looked at. */

@@ -14,7 +14,7 @@ export type ClockSeen = {
 }
 
 /** What is signed holds for a minute or less, and blocks of a shared chain are a few seconds off. */
-export const CLOCK_MS_MAX = 15_000
+const CLOCK_MS_MAX = 15_000
 
 /** A journal that has not answered by then holds everything up. */
 export const JOURNAL_MS_MAX = 3_000
