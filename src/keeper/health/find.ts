@@ -20,12 +20,11 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
   const nowMs = deps.clock.nowMs()
   const headAtMs = probes.headAtMs()
   const live = liveOf(deps)
-  const behindHeadMs = headAtMs === null ? null : headAtMs - nowMs
   return [
     ...controlFindings(deps.control()),
     journalFinding(probes.journalFailed(), live.length),
     diskFinding(deps, deps.diskFreeBytes()),
-    clockFinding({ behindHeadMs, behindServiceMs: deps.behindServiceMs() }),
+    clockFinding({ nowMs, headMs: headAtMs, servers: { 'the service': deps.behindServiceMs() } }),
     seatsFinding(deps.standing()),
     chainFinding(
       {

@@ -2,19 +2,8 @@ import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Control, Pulled } from '../../ops/control.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { duration, roughly } from '../../units.ts'
+import { judgeClock, type Times } from '../doctor/clock.ts'
 import type { Standing } from '../seating.ts'
-
-/** What a clock is compared with: chain time against ours, and the service's own, milliseconds that ours is behind. */
-export type ClockSeen = {
-  /** Of the agreed head; null before there is one. A head is made before we see it, so ours is never far behind it. */
-  readonly behindHeadMs: number | null
-  /** By the `date` of the service's last answer; null before there is one. */
-  readonly behindServiceMs: number | null
-}
-
-/** What is signed holds for a minute or less, and blocks of a shared chain are a few seconds off. */
-const CLOCK_MS_MAX = 15_000
 
 /** A journal that has not answered by then holds everything up. */
 export const JOURNAL_MS_MAX = 3_000
@@ -105,35 +94,11 @@ export function diskFinding({ directory }: Pick<RunConfig, 'directory'>, freeByt
   return { ...where, state, error }
 }
 
-/**
- * Whether our clock is right. What the chain and the service say together is so; the service alone says it of itself as well,
- * and a head that is old says nothing, because a chain may stand still. Pure.
- */
-export function clockFinding({ behindHeadMs, behindServiceMs }: ClockSeen): Finding {
+/** Whether our clock is right, as the doctor judges it. Pure. */
+export function clockFinding(times: Times): Finding {
+  const { state, code, message, fix } = judgeClock(times)
   const where = { facet: 'clock', about: '' } as const
-  const isBehindHead = behindHeadMs !== null && behindHeadMs > CLOCK_MS_MAX
-  const isHeadOld = behindHeadMs !== null && behindHeadMs < -CLOCK_MS_MAX
-  if (isBehindHead)
-    return { ...where, state: 'failing', error: clockOff(behindHeadMs, "the chain's newest block") }
-  const isAhead = behindServiceMs !== null && behindServiceMs < -CLOCK_MS_MAX
-  if (isAhead && (isHeadOld || behindHeadMs === null))
-    return { ...where, state: 'failing', error: clockOff(behindServiceMs, "the service's clock") }
-  const off = behindServiceMs ?? 0
-  if (Math.abs(off) > CLOCK_MS_MAX)
-    return {
-      ...where,
-      state: 'warning',
-      error: clockOff(off, "the service's clock, though not of the chain"),
-    }
-  return { ...where, state: 'ok', message: `within ${duration(CLOCK_MS_MAX)} of the chain and the service` }
+  if (state === 'ok') return { ...where, state, message }
+  const details = { ...(fix === undefined ? {} : { fix }), retry: 'later' } as const
+  return { ...where, state, error: new RolekeeperError(code, message, details) }
 }
-
-const clockOff = (ms: number, of: string) =>
-  new RolekeeperError(
-    'clock.off',
-    `Our clock is ${roughly(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead'} of ${of}; ${duration(CLOCK_MS_MAX)} is the most.`,
-    {
-      fix: 'set the clock by NTP (`timedatectl`): by a wrong one what is fresh looks stale, and deadlines lie in the past.',
-      retry: 'later',
-    },
-  )
