@@ -1,9 +1,14 @@
-import { badge, h, list, once, section, short, stateOf, usd, when, whyLink } from './dom.js'
+import { badge, h, list, nowMs, once, section, short, stateOf, usd, when, whyLink } from './dom.js'
 import { flowLine } from './flows.js'
+
+/** An alarm of before, that no facet stands for, is in the list of all of them. */
+const ALARM_MS_MAX = 600_000
 
 /** What somebody has to look at, before all else. */
 function attention({ facets = [], approvals = [], alarms = [] }) {
-  const failing = facets.filter(({ state, because }) => state !== 'ok' && because === undefined)
+  const failing = facets.filter(
+    ({ facet, state, because }) => facet !== 'approvals' && state !== 'ok' && because === undefined,
+  )
   return [
     ...failing.map(({ facet, about, state, message, fix }) => ({
       key: `facet ${facet}/${about}`,
@@ -19,14 +24,17 @@ function attention({ facets = [], approvals = [], alarms = [] }) {
       text: summary,
       href: '#/approvals',
     })),
-    ...alarms.slice(0, 3).map(({ at, code, message, fix }) => ({
-      key: `${code} ${at}`,
-      state: 'warning',
-      title: code,
-      text: message,
-      fix,
-      atMs: Date.parse(at),
-    })),
+    ...alarms
+      .filter(({ at, facet }) => facet === undefined && nowMs() - Date.parse(at) < ALARM_MS_MAX)
+      .slice(0, 3)
+      .map(({ at, code, message, fix }) => ({
+        key: `${code} ${at}`,
+        state: 'warning',
+        title: code,
+        text: message,
+        fix,
+        atMs: Date.parse(at),
+      })),
   ]
 }
 
