@@ -143,6 +143,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
   ['rolekeeper doctor --config FILE', 'test/keeper/doctor covers it'],
   ['rolekeeper init FILE', 'test/cli/commands/init.test.ts covers it'],
+  ['rolekeeper status --watch', 'runs until Ctrl-C; test/end-to-end/health.test.ts covers the rest'],
   ['rolekeeper api diff https://', 'needs a real service'],
   ['rolekeeper run --config config/shadow.yaml', 'takes a minute; test/end-to-end/shadow.test.ts covers it'],
   ['rolekeeper shadow --config', 'needs the run before it'],

@@ -147,10 +147,13 @@ function createRoleKey(
   const { address, ...where } = agent.signer
   let opened: Opened | undefined
   let outcome: KeyOutcome = { said: 'ok', sinceMs: nowMs() }
-  const note = (said: string) => {
+  // What asking found wrong is over once asking finds nothing.
+  let isAsked = false
+  const note = (said: string, byAsking = false) => {
     // Its credentials may have been replaced.
     if (said === 'kms.denied') config.store?.stale()
     if (said !== outcome.said) outcome = { said, sinceMs: nowMs() }
+    isAsked = byAsking
   }
   return {
     signer: {
@@ -180,7 +183,7 @@ function createRoleKey(
         () => 'ok',
         (error: unknown) => (error instanceof RolekeeperError ? error.code : 'unexpected'),
       )
-      if (said !== 'ok' || NO_ANSWER.includes(outcome.said)) note(said)
+      if (said !== 'ok' || isAsked || NO_ANSWER.includes(outcome.said)) note(said, true)
     },
     outcome: () => outcome,
   }

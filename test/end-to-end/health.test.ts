@@ -1,0 +1,83 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { NO_FAULTS } from '../../sandbox/kms/operations.ts'
+import type { KeeperEvent } from '../../src/ops/events.ts'
+import { runCommand } from '../support/commands.ts'
+import { createKeeperScene, type KeeperScene, type TestKeeper } from '../support/keeper-scene.ts'
+
+let world: KeeperScene
+beforeAll(async () => {
+  world = await createKeeperScene()
+})
+afterEach(async () => {
+  world.kms.setFault(NO_FAULTS)
+  world.service.setFault({})
+  await world.rest()
+})
+afterAll(() => world.stop())
+
+const facetIs = (facet: string, about: string, state: string) => (event: KeeperEvent) =>
+  event.type === 'facet' && event.facet === facet && event.about === about && event.state === state
+
+/** Wait until a facet is failing in every place where somebody may look, and say what each says. */
+async function toldOf(keeper: TestKeeper, facet: string, about: string) {
+  const key = about === '' ? facet : `${facet}/${about}`
+  const event = await keeper.until(facetIs(facet, about, 'failing'))
+  const alarm = await keeper.until((each) => each.type === 'alarm' && each.facet === key)
+  const page = JSON.parse(await keeper.page('/readyz'))
+  const metric = new RegExp(`^rolekeeper_facet_state\\{facet="${facet}",about="${about}"\\} 2$`, 'm')
+  expect(await keeper.page('/metrics')).toMatch(metric)
+  return { event, alarm, ready: page.ready, cause: page.cause, row: page.facets[key] }
+}
+
+it('says of a service that answers and shows what was a minute ago that it is stale, and when it no longer is', async () => {
+  const keeper = await world.start()
+  await keeper.until((event) => event.type === 'decision')
+  world.service.setFault({ indexer: { lagMs: 60_000, admits: true } })
+  const told = await toldOf(keeper, 'service', '')
+  expect(told).toMatchObject({ ready: false, cause: 'service', row: { code: 'service.stale' } })
+  expect(told.alarm).toMatchObject({ code: 'service.stale', fix: expect.stringContaining('indexer') })
+  world.service.setFault({})
+  await keeper.until(facetIs('service', '', 'ok'))
+}, 60_000)
+
+it('says of a key that is denied that it does not sign, though nothing is to be signed', async () => {
+  const keeper = await world.start()
+  await keeper.until((event) => event.type === 'decision')
+  world.kms.setFault({ deny: true })
+  const told = await toldOf(keeper, 'key', 'liquidator')
+  expect(told).toMatchObject({ ready: false, cause: 'key/liquidator', row: { code: 'key.not_signing' } })
+  world.kms.setFault(NO_FAULTS)
+  await keeper.until(facetIs('key', 'liquidator', 'ok'))
+}, 60_000)
+
+it('names the pause and not the roles that do nothing for it, with who and why', async () => {
+  const keeper = await world.start()
+  const { directory } = world.config()
+  await keeper.until((event) => event.type === 'decision')
+  const paused = await runCommand(['pause', '--reason', 'the oracle is late', '--directory', directory])
+  expect(paused.code).toBe(0)
+  await keeper.until(facetIs('pause', '', 'failing'))
+  const { cause, facets } = JSON.parse(await keeper.page('/readyz'))
+  expect([cause, facets.pause.message]).toEqual(['pause', expect.stringContaining('the oracle is late')])
+  await runCommand(['resume', '--directory', directory])
+  await keeper.until(facetIs('pause', '', 'ok'))
+}, 30_000)
+
+it('shows how the keeper of a directory stands, and fails where none works', async () => {
+  const keeper = await world.start()
+  const { directory } = world.config()
+  await keeper.until((event) => event.type === 'decision')
+  const shown = await runCommand(['status', '--directory', directory])
+  expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(/^liquidator +live /m) })
+  const json = await runCommand(['status', '--json', '--directory', directory])
+  expect(JSON.parse(json.out)).toMatchObject({
+    roles: [{ role: 'liquidator', signer: world.signer.toLowerCase(), mode: 'live', state: 'up' }],
+    nodes: [{ node: 'read-1' }],
+  })
+  await world.rest()
+  expect(await runCommand(['status', '--directory', directory])).toMatchObject({
+    code: 5,
+    err: expect.stringContaining('No keeper answers in'),
+  })
+  expect(await runCommand(['status', '--directory', '/nope'])).toMatchObject({ code: 2 })
+}, 30_000)
