@@ -151,7 +151,7 @@ describe('what a real Prometheus has of a run', () => {
       'Realised, 1 day',
       'Realised since the start',
       'Alarms, 1 hour',
-      'Next due',
+      ...['Next due', 'Refusals by check, 15 minutes'],
     ],
     ...['Approvals: time left', 'Left alone, in dollars, by rule', 'Outcomes, 1 hour', 'Money by part'],
     ...['Allowances used', 'Shadow verdicts, 1 hour', 'Nodes that stand alone, 1 hour', 'Webhook requests'],
