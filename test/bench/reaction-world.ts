@@ -118,7 +118,7 @@ export async function createReactionWorld(borrowers: number): Promise<ReactionWo
         kms: {
           region: kms.region,
           endpoint: keeper.kms.url,
-          accessKeyId: kms.accessKeyId,
+          accessKeyId: kms.accessKeyId?.reveal(),
           secretAccessKey: 'env:TEST_KMS_SECRET',
         },
       }),

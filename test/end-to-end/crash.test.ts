@@ -53,7 +53,7 @@ beforeAll(async () => {
     kms: {
       region: kms.region,
       endpoint: taps.kms.url,
-      accessKeyId: kms.accessKeyId,
+      accessKeyId: kms.accessKeyId?.reveal(),
       secretAccessKey: 'env:TEST_KMS_SECRET',
     },
   })

@@ -27,7 +27,10 @@ writeFileSync(
   JSON.stringify({ environment: 'sandbox', agents: [], service, deployment: { ...deployment, assets } }),
 )
 
-const PAGES = ['README.md', ...readdirSync('docs').map((name) => `docs/${name}`)]
+const PAGES = [
+  'README.md',
+  ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+]
 const blocks = PAGES.flatMap((page) =>
   [...readFileSync(page, 'utf8').matchAll(/^```yaml\n(.*?)^```/gms)].map(
     ([, text = '']) => [page, text, Object.keys(Object(parse(text)))] as const,
