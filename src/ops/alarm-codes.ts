@@ -17,7 +17,7 @@ export const ALARM_CODES: readonly string[] = [
   ...['control.killed', 'control.paused', 'control.unreadable'],
   ...['deployment.proxy_not_pinned', 'deployment.units_differ'],
   ...['disk.low'],
-  ...['duty.late', 'duty.overdue'],
+  ...['duty.late', 'duty.overdue', 'duty.refused'],
   ...['fleet.clock', 'fleet.unattested', 'fleet.witness'],
   ...[
     'journal.amnesia',
@@ -58,7 +58,7 @@ export const ALARM_CODES: readonly string[] = [
     'node.unreachable',
     'node.wrong_chain',
   ],
-  ...['nonce.not_adopted', 'nonce.not_final', 'nonce.stuck'],
+  ...['nonce.not_adopted', 'nonce.not_final', 'nonce.passed_by', 'nonce.stuck'],
   ...['policy.loosened', 'policy.monitor_refused', 'policy.not_taken_up'],
   ...['queue.deaf', 'queue.refused', 'queue.unreachable'],
   ...['rfq-bidder.experience_against'],

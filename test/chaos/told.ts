@@ -2,10 +2,12 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keeperAt } from '../../src/journal/presence.ts'
+import type { TcpDeed, TcpProxy, TcpRule } from '../support/tcp-proxy.ts'
 import { FAULTS } from './faults.ts'
+import { createFleetWorld, type FleetWorld, type Member } from './fleet-world.ts'
 import { createKeeperProcess, type KeeperProcess } from './keeper-process.ts'
 import { holdPrice, watchOver } from './seed.ts'
-import { createWeather } from './weather.ts'
+import { createRolls, createWeather } from './weather.ts'
 import { type ChaosWorld, createChaosWorld } from './world.ts'
 
 /** Where a fault was told of, each by how many milliseconds after it began; null where it was not. */
@@ -34,26 +36,49 @@ type Facets = Readonly<
   Record<string, { readonly state: string; readonly code: string; readonly because?: string }>
 >
 
+/** One fault: how it begins, and how it ends. */
+type Fault = { readonly kind: string; readonly begin: () => unknown; readonly end: () => unknown }
+/** A keeper at work, and what may be done to it. */
+type Stage = {
+  readonly world: Pick<ChaosWorld, 'directory'>
+  readonly keeper: KeeperProcess
+  readonly logFile: string
+  /** Give it something to do. */
+  readonly order: (assets: bigint) => unknown
+  readonly faults: readonly Fault[]
+  readonly stop: () => Promise<void>
+}
+
 /** Do each kind of fault by itself to a keeper at work, and see who names its cause, where and when. */
 export async function runTold(
   kinds: readonly string[],
   keepIn: string,
   say: (told: Told) => void,
 ): Promise<readonly Told[]> {
-  const world = await createChaosWorld({ nodes: 3, borrowers: 0, confirmations: 4 })
-  mkdirSync(world.directory, { recursive: true, mode: 0o700 })
-  const logFile = join(keepIn, 'keeper.log')
-  const keeper = createKeeperProcess(world.configFile, logFile)
-  const watch = watchOver(keeper, {})
-  const prices = holdPrice(world)
+  const ofRedis = kinds.filter((kind) => kind in REDIS)
+  const ofOthers = kinds.filter((kind) => !(kind in REDIS))
+  const all: Told[] = []
+  for (const [some, stageOf] of [
+    [ofOthers, alone],
+    [ofRedis, onRedis],
+  ] as const) {
+    if (some.length === 0) continue
+    const stage = await stageOf(some, keepIn)
+    all.push(...(await tellAll(stage, say).finally(stage.stop)))
+  }
+  return all
+}
+
+async function tellAll(stage: Stage, say: (told: Told) => void): Promise<readonly Told[]> {
+  const watch = watchOver(stage.keeper, {})
   let assets = 1_000_000n
-  const orders = setInterval(() => world.order(crypto.randomUUID(), assets++), ORDER_MS)
+  const orders = setInterval(() => stage.order(assets++), ORDER_MS)
   const all: Told[] = []
   try {
-    keeper.start()
-    for (const kind of kinds) {
-      await untilWell(world)
-      const told = await tell(kind, world, keeper, logFile)
+    stage.keeper.start()
+    for (const fault of stage.faults) {
+      await untilWell(stage.world)
+      const told = await tell(fault, stage)
       all.push(told)
       say(told)
     }
@@ -61,18 +86,87 @@ export async function runTold(
   } finally {
     clearInterval(orders)
     watch.stop()
-    await keeper.kill()
-    await prices.stop()
-    await world.stop()
+    await stage.keeper.kill()
   }
 }
 
-async function tell(kind: string, world: ChaosWorld, keeper: KeeperProcess, logFile: string): Promise<Told> {
-  const episode = { atMs: 0, kind, forMs: LASTS_MS, seed: 1 }
-  const weather = createWeather({ liar: 0, noise: 0, episodes: [episode] }, world, keeper, 1)
+/** One keeper on SQLite, and every fault of a seed. */
+async function alone(kinds: readonly string[], keepIn: string): Promise<Stage> {
+  const world = await createChaosWorld(WORLD)
+  mkdirSync(world.directory, { recursive: true, mode: 0o700 })
+  const logFile = join(keepIn, 'keeper.log')
+  const keeper = createKeeperProcess(world.configFile, logFile)
+  const prices = holdPrice(world)
+  const faults = kinds.map((kind): Fault => {
+    const episode = { atMs: 0, kind, forMs: LASTS_MS, seed: 1 }
+    const weather = createWeather({ liar: 0, noise: 0, episodes: [episode] }, world, keeper, 1)
+    return { kind, begin: weather.begin, end: weather.end }
+  })
+  return {
+    ...{ world, keeper, logFile, faults },
+    order: (assets) => world.order(crypto.randomUUID(), assets),
+    stop: async () => {
+      await prices.stop()
+      await world.stop()
+    },
+  }
+}
+
+/** One instance of a fleet, and what may be wrong with its Redis. */
+async function onRedis(kinds: readonly string[], keepIn: string): Promise<Stage> {
+  const size = { ...WORLD, instances: 1, signers: 1, leaseMs: 1_800, hasReplica: false, replicas: 0 } as const
+  const fleet = await createFleetWorld({ ...size, keepIn })
+  const [member] = fleet.members
+  if (member === undefined) throw new TypeError('a fleet without an instance')
+  const { world, keeper, name } = member
+  return {
+    ...{ world, keeper, logFile: join(keepIn, `${name}.log`) },
+    order: (assets) => fleet.people.order(crypto.randomUUID(), assets),
+    faults: kinds.flatMap((kind) => {
+      const fault = REDIS[kind]
+      return fault === undefined ? [] : [{ kind, ...fault(fleet, member) }]
+    }),
+    stop: fleet.stop,
+  }
+}
+
+const WORLD = { nodes: 3, borrowers: 0, confirmations: 4 }
+
+/** What may be wrong with the Redis of a fleet, for as long as it lasts. */
+const REDIS: Readonly<Record<string, (fleet: FleetWorld, member: Member) => Omit<Fault, 'kind'>>> = {
+  'redis.killed': ({ redis }) => ({ begin: () => redis.master().kill(), end: redis.restart }),
+  'redis.stopped': ({ redis }) => ({
+    begin: () => redis.master().pause(),
+    end: () => redis.master().resume(),
+  }),
+  'redis.slow': (_, { redis }) => ways(redis, ['toClient'], { kind: 'delay', ms: 230 }),
+  'redis.held_from_one': (_, { redis }) => ways(redis, ['toServer', 'toClient'], { kind: 'hold' }),
+  'redis.lost_to_one': (_, { redis }) => ways(redis, ['toServer', 'toClient'], { kind: 'drop' }),
+  'redis.replies_lost': (_, { redis }) =>
+    ways(redis, ['toClient'], sometimes({ kind: 'cut', afterBytes: 0 })),
+  'redis.requests_cut': (_, { redis }) =>
+    ways(redis, ['toServer'], sometimes({ kind: 'cut', afterBytes: 10 })),
+}
+type Way = Parameters<TcpProxy['setRule']>[0]
+
+const sometimes = (deed: TcpDeed): TcpRule => {
+  const roll = createRolls(1)
+  return () => (roll() < 0.15 ? deed : null)
+}
+
+const ways = (redis: TcpProxy, which: readonly Way[], rule: TcpRule): Omit<Fault, 'kind'> => ({
+  begin: () => {
+    for (const way of which) redis.setRule(way, rule)
+  },
+  end: () => {
+    for (const way of which) redis.setRule(way, null)
+  },
+})
+
+async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Promise<Told> {
   const before = readFileSync(logFile, 'utf8').length
   const beganMs = Date.now()
-  weather.begin()
+  await begin()
   let readyzMs: number | null = null
   let metricMs: number | null = null
   let facet: string | null = null
@@ -89,7 +183,7 @@ async function tell(kind: string, world: ChaosWorld, keeper: KeeperProcess, logF
     if (line.test((await page(world, '/metrics')) ?? '')) metricMs ??= Date.now() - beganMs
   }
   await sleep(Math.max(0, LASTS_MS - (Date.now() - beganMs)))
-  await weather.end()
+  await end()
   const events = eventsIn(readFileSync(logFile, 'utf8').slice(before))
   const after = (is: (event: Event) => boolean) => {
     const found = events.find(is)
@@ -112,19 +206,19 @@ function rootOf(facets: Facets) {
   return roots.find(([, { state }]) => state === 'failing') ?? roots[0]
 }
 
-async function page({ directory }: ChaosWorld, path: string): Promise<string | null> {
+async function page({ directory }: Stage['world'], path: string): Promise<string | null> {
   const there = keeperAt(directory)
   if (there.state !== 'running' || there.now === null) return null
   const answer = await fetch(`${there.now.opsUrl}${path}`).catch(() => null)
   return (await answer?.text().catch(() => null)) ?? null
 }
 
-async function facetsOf(world: ChaosWorld): Promise<Facets> {
+async function facetsOf(world: Stage['world']): Promise<Facets> {
   const text = await page(world, '/readyz')
   return text === null ? {} : JSON.parse(text).facets
 }
 
-async function untilWell(world: ChaosWorld): Promise<void> {
+async function untilWell(world: Stage['world']): Promise<void> {
   const untilMs = Date.now() + WELL_MS_MAX
   for (;;) {
     const facets = await facetsOf(world)
@@ -170,4 +264,4 @@ export function toldTable(all: readonly Told[]): string {
 }
 
 /** Every kind that may be done by itself. */
-export const KINDS = Object.keys(FAULTS)
+export const KINDS = [...Object.keys(FAULTS), ...Object.keys(REDIS)]

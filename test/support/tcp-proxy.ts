@@ -7,7 +7,7 @@ import { listenOnLoopback } from './loopback.ts'
 type Direction = 'toServer' | 'toClient'
 
 /** What is done to a piece of bytes on its way. */
-type TcpDeed =
+export type TcpDeed =
   /** It waits until the rule changes, and all behind it: a partition that ends before anybody gives up. */
   | { readonly kind: 'hold' }
   /** It is lost, with all that ever follows on its line; both ends think that the line is open. */
@@ -21,7 +21,7 @@ type TcpDeed =
   | { readonly kind: 'cut'; readonly afterBytes: number }
 
 /** Asked for each piece as it arrives at the head of its direction; null passes it. */
-type TcpRule = TcpDeed | ((piece: Buffer) => TcpDeed | null)
+export type TcpRule = TcpDeed | ((piece: Buffer) => TcpDeed | null)
 
 /** A server on loopback that is as good as the one behind it until a rule says otherwise. */
 export type TcpProxy = {

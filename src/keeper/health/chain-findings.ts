@@ -1,4 +1,4 @@
-import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
+import type { Head, NodeHealth, Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { roughly } from '../../units.ts'
@@ -10,6 +10,7 @@ import {
   noQuorum,
   overdueOf,
   type Payer,
+  passedByOf,
   RUNWAY_MIN,
 } from './lookout.ts'
 
@@ -78,9 +79,16 @@ export const gasFinding = (payer: Payer, balanceWei: bigint | null): Finding => 
 }
 
 /** What of a role's workflows takes too long: the first of them. Pure. */
-export function noncesFinding(role: string, mine: readonly Workflow[], nowMs: number): Finding {
+export function noncesFinding(
+  role: string,
+  mine: readonly Workflow[],
+  head: Head | null,
+  nowMs: number,
+): Finding {
   const where = { facet: 'nonces', about: role } as const
   const [error] = mine.flatMap((workflow) => overdueOf(workflow, nowMs))
   if (error !== undefined) return { ...where, state: 'failing', error }
+  const passedBy = passedByOf(mine, head, nowMs)
+  if (passedBy !== undefined) return { ...where, state: 'warning', error: passedBy }
   return { ...where, state: 'ok', message: `${mine.length} workflows live` }
 }

@@ -4,6 +4,9 @@ import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Because, DutyState } from './duty.ts'
 
+/** So many refusals one after the other, and nothing done between, are no race that others won. */
+const REFUSED_IN_A_ROW = 5
+
 /** What may be done later than so without being late loses nothing soon: somebody should look, and the keeper is ready. */
 const URGENT_GRACE_MS_MAX = 600_000
 
@@ -11,7 +14,12 @@ const URGENT_GRACE_MS_MAX = 600_000
 export function owedFinding(state: DutyState): Finding {
   const where = { facet: 'duty', about: state.role } as const
   const [worst] = state.late
-  if (worst === undefined) return { ...where, state: 'ok', message: quietText(state) }
+  if (worst === undefined) {
+    const error = refusedError(state)
+    return error === null
+      ? { ...where, state: 'ok', message: quietText(state) }
+      : { ...where, state: 'warning', error }
+  }
   const { what, subject, amount, sinceMs, check, message } = worst
   const of = state.lateCount === 1 ? 'it is late with' : `the worst of ${state.lateCount} that are late is`
   const thing = `${what} ${subject}${amount === undefined ? '' : ` of ${amount}`}`
@@ -29,6 +37,21 @@ export function owedFinding(state: DutyState): Finding {
       },
     ),
   }
+}
+
+/** Everything that the role begins is refused: a service that answers what no policy allows, or a policy too narrow for it. */
+function refusedError({ role, refusedSinceAct }: DutyState): RolekeeperError | null {
+  const newest = refusedSinceAct.at(-1)
+  if (newest === undefined || refusedSinceAct.length < REFUSED_IN_A_ROW) return null
+  return new RolekeeperError(
+    'duty.refused',
+    `The last ${refusedSinceAct.length} workflows of the ${role} were refused, and none got as far as a nonce. The newest: ${newest.check}: ${newest.message}`,
+    {
+      fix: 'see `rolekeeper workflows list` and `rolekeeper explain` of one: what the service answered, and what the policy allows.',
+      facts: { role, check: newest.check },
+      retry: 'later',
+    },
+  )
 }
 
 /** Say what a role did last, or since when it did nothing, what is next, and the rules that keep it so. */

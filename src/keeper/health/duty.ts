@@ -25,6 +25,8 @@ export type DutyState = {
   /** When something is due next. */
   readonly nextDueAtMs: number | null
   readonly actsSinceStart: number
+  /** What was refused in the last minutes and since it acted last, the newest last. */
+  readonly refusedSinceAct: readonly Refused[]
   readonly startedAtMs: number
   /** Subjects that the last decision looked at; null before the first. */
   readonly lookedAt: number | null
@@ -78,6 +80,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
     lateMs: Math.max(0, ...late.map(({ lateMs }) => lateMs)),
     nothingBecause: becauseOf(memory, late, nowMs),
     nextDueAtMs: next.length === 0 ? null : Math.min(...next),
+    refusedSinceAct: newOf(memory, nowMs).filter(({ atMs }) => atMs > (lastActAtMs ?? 0)),
     checks: new Set(
       [...(last?.decision.passedOver ?? []), ...newOf(memory, nowMs)].map(({ check }) => check),
     ),

@@ -18,7 +18,8 @@ import {
 /** Find how every facet is, by what is known now: nothing is asked. */
 export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
   const nowMs = deps.clock.nowMs()
-  const headAtMs = probes.headAtMs()
+  const head = probes.head()
+  const headAtMs = head === null ? null : head.timestampS * 1_000
   const live = liveOf(deps)
   return [
     ...controlFindings(deps.control()),
@@ -67,6 +68,7 @@ function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
       noncesFinding(
         name,
         live.filter(({ role }) => role === name),
+        probes.head(),
         nowMs,
       ),
     ),

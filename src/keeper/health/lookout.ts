@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
+import type { Head, NodeHealth, Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { duration, native, roughly } from '../../units.ts'
@@ -8,6 +8,9 @@ import type { Workflow } from '../../workflow/workflow.ts'
 
 /** A nonce that is open for this long holds up every other of its signer, whatever the fees. */
 const OPEN_MS_MAX = 60_000
+/** One that could pay for every block of so long, and of so many blocks, is not where those who make them look. */
+const PASSED_BY_MS = 25_000
+const PASSED_BY_BLOCKS = 3n
 /** The slowest finality is a quarter of an hour. */
 const MINED_MS_MAX = 1_800_000
 /** No policy lets one wait longer than ten minutes: this one is not looked at. */
@@ -23,6 +26,32 @@ export const DECISION_MS_MAX = 20_000
 const LEFT_OUT_MS_MAX = 10_000
 /** Until enough nodes agree again nothing is signed and nothing ends. */
 export const NO_QUORUM_MS_MAX = 15_000
+
+/** An open nonce whose newest form offers enough and is in no block, or undefined. Pure. */
+export function passedByOf(mine: readonly Workflow[], head: Head | null, nowMs: number) {
+  if (head === null) return undefined
+  return mine.flatMap((workflow) =>
+    workflow.slots.flatMap((slot) => {
+      const [first] = slot.attempts
+      const offers = slot.attempts.findLast(({ state }) => state === 'sent')?.maxFeePerGasWei ?? 0n
+      const blocks = head.number - (first?.sentAtBlock ?? head.number)
+      const isPassedBy = blocks >= PASSED_BY_BLOCKS && offers >= head.baseFeePerGasWei
+      const isIt = slot.state === 'open' && openMs(slot, nowMs) > PASSED_BY_MS && isPassedBy
+      return isIt ? [noncePassedBy(workflow, slot, blocks)] : []
+    }),
+  )[0]
+}
+
+const noncePassedBy = ({ id }: Workflow, { nonce, signer }: Slot, blocks: bigint) =>
+  new RolekeeperError(
+    'nonce.passed_by',
+    `Nonce ${nonce} of ${signer} was sent ${blocks} blocks ago, offers more than the base fee, and is in none.`,
+    {
+      fix: 'ask a node for the transaction (`rolekeeper workflows show` has its hash): one that takes it and does not have it swallows what is sent; put another into `chain.nodes.send`.',
+      facts: { workflow: id, nonce, signer },
+      retry: 'later',
+    },
+  )
 
 /** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
 export const openMs = ({ attempts }: Slot, nowMs: number): number =>

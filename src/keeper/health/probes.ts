@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import type { Head } from '../../chain/nodes.ts'
 import { createRenewed } from '../renewed.ts'
 import { atWork, type HealthDeps } from './looked-at.ts'
 import { JOURNAL_MS_MAX } from './own-findings.ts'
@@ -17,8 +18,8 @@ const KEYS_MS = 15_000
 export type Probes = {
   /** Begin what is due; nothing is waited for. */
   readonly begin: () => void
-  /** Unix milliseconds of the agreed head. */
-  readonly headAtMs: () => number | null
+  /** The agreed head. */
+  readonly head: () => Head | null
   /** What a write of the journal ended in; null where it went well. */
   readonly journalFailed: () => unknown
   readonly balanceWei: (signer: Address) => bigint | null
@@ -44,10 +45,7 @@ export function createProbes(deps: HealthDeps): Probes {
     begin: () => {
       for (const probe of [head, journal, balances, used, keys]) probe.begin()
     },
-    headAtMs: () => {
-      const last = head.last()
-      return last === null ? null : last.timestampS * 1_000
-    },
+    head: head.last,
     journalFailed: () => journal.last()?.failed ?? null,
     balanceWei: (signer) => balances.last()?.get(signer) ?? null,
     used: used.last,

@@ -7,7 +7,7 @@ const AT = Date.parse('2026-01-01T12:00:00Z')
 const state = (changes: Partial<DutyState> = {}): DutyState => ({
   ...{ role: 'liquidator', late: [], lateCount: 0, lateMs: 0, nothingBecause: [], lastActAtMs: null },
   ...{ lastProposalAtMs: null, nextDueAtMs: null, actsSinceStart: 0, startedAtMs: AT, lookedAt: 0 },
-  ...{ checks: new Set(), budgets: [], leftUsdMicros: {} },
+  ...{ refusedSinceAct: [], checks: new Set(), budgets: [], leftUsdMicros: {} },
   ...changes,
 })
 const budget = (changes: Partial<BudgetState> = {}): BudgetState => ({
@@ -41,6 +41,19 @@ it('names what is late, since when, the rule and the way to its figures', () => 
   expect(finding).toMatchObject({ facet: 'duty', about: 'liquidator', state: 'failing' })
   expect(finding).toHaveProperty('error.code', 'duty.late')
   expect(finding).toHaveProperty('error.fix', expect.stringContaining('rolekeeper explain 0xm:0xv:0xb'))
+})
+
+it('warns once five in a row were refused, and names the check of the newest', () => {
+  const refused = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...{ check: 'target_allowed', message: `0xbad${index} is no target of this policy.`, atMs: AT + index },
+    }))
+  expect(owedFinding(state({ refusedSinceAct: refused(4) })).state).toBe('ok')
+  const finding = owedFinding(state({ refusedSinceAct: refused(5) }))
+  expect(finding).toMatchObject({ facet: 'duty', state: 'warning', error: { code: 'duty.refused' } })
+  expect(said(finding)).toBe(
+    'The last 5 workflows of the liquidator were refused, and none got as far as a nonce. The newest: target_allowed: 0xbad4 is no target of this policy.',
+  )
 })
 
 it('only warns of what may wait', () => {

@@ -120,6 +120,24 @@ it('knows its last act and proposal from the journal, and counts what it did sin
   expect([book.state().lookedAt, world.nowMs]).toEqual([1, 50_000])
 })
 
+it('counts what was refused in the last minutes until it acts', () => {
+  const { world, book } = bookOf()
+  const refuse = (updatedAtMs: number) =>
+    book.moved(
+      workflowOf('prepared'),
+      workflowOf('refused', { note: { check: 'target_allowed', message: 'no target' }, updatedAtMs }),
+    )
+  const count = () => book.state().refusedSinceAct.length
+  for (const atMs of [50_000, 50_001, 50_002]) refuse(atMs)
+  expect(count()).toBe(3)
+  book.moved(workflowOf('cleared'), workflowOf('in_flight', { slots: [slotOf()], updatedAtMs: 50_003 }))
+  expect(count()).toBe(0)
+  refuse(50_004)
+  expect(count()).toBe(1)
+  world.nowMs = 50_004 + 300_001
+  expect(count()).toBe(0)
+})
+
 it('owes fresh reads whatever else it owes, and is late with them half a minute on', () => {
   const { world, book } = bookOf()
   const stale = { ok: false, ageMs: 60_000, message: 'The markets are 60 s old; the policy allows 30 s.' }

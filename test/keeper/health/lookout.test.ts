@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
-import { overdueOf } from '../../../src/keeper/health/lookout.ts'
+import type { Head } from '../../../src/chain/nodes.ts'
+import { overdueOf, passedByOf } from '../../../src/keeper/health/lookout.ts'
+import type { Attempt, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
-import { slotOf, workflowOf } from '../../support/workflows.ts'
+import { attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const codes = (workflow: Workflow, nowMs: number) => overdueOf(workflow, nowMs).map(({ code }) => code)
 const NOW = 10_000_000
@@ -32,4 +34,25 @@ it.each([
 ])('says of %s that it is overdue one millisecond past %i', (_, limitMs, code, workflow, sinceMs) => {
   expect(codes(workflow, sinceMs + limitMs)).toEqual([])
   expect(codes(workflow, sinceMs + limitMs + 1)).toEqual([code])
+})
+
+type Given = Partial<Head> & { readonly nowMs?: number; readonly slot?: Slot['state'] }
+it.each<[string, Partial<Attempt>, Given, string | undefined]>([
+  ['said of one that three blocks could have taken', {}, {}, 'nonce.passed_by'],
+  ['not said of 25 s', {}, { nowMs: 26_000 }, undefined],
+  ['not said of two blocks', {}, { number: 102n }, undefined],
+  ['not said where the base fee is above what it offers', {}, { baseFeePerGasWei: 1_000n }, undefined],
+  ['not said of what no node has been sent', { state: 'signed' }, {}, undefined],
+  ['not said of what is in a block', {}, { slot: 'mined' }, undefined],
+])('a nonce that is passed by is %s', (_, changes, { nowMs = 26_001, slot = 'open', ...block }, code) => {
+  const attempt = attemptOf({ state: 'sent', sentAtBlock: 100n, maxFeePerGasWei: 999n, ...changes })
+  const head = {
+    number: 103n,
+    hash: '0x1',
+    parentHash: '0x0',
+    timestampS: 0,
+    baseFeePerGasWei: 999n,
+  } as const
+  const workflow = workflowOf('in_flight', { slots: [slotOf({ state: slot, attempts: [attempt] })] })
+  expect(passedByOf([workflow], { ...head, ...block }, nowMs)?.code).toBe(code)
 })
