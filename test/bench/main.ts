@@ -1,10 +1,11 @@
 /**
- * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard [--json]`: the figures that are held
- * over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard|console [--json]`: the figures that are
+ * held over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { readScript } from '../support/script.ts'
 import { type AllocatorFigures, measureAllocator } from './allocator.ts'
 import { type BookFigures, measureBook } from './book.ts'
+import { type ConsoleFigures, measureConsole } from './console.ts'
 import { describeFleet } from './describe-fleet.ts'
 import { measureFleet } from './fleet.ts'
 import { type GuardFigures, measureGuard } from './guard.ts'
@@ -29,6 +30,7 @@ const PARTS = {
   journal: async (say: Say) => told(await measureJournal(say), describeJournal),
   fleet: async (say: Say) => told(await measureFleet(say), describeFleet),
   guard: async (say: Say) => told(measureGuard(say), describeGuard),
+  console: async (say: Say) => told(await measureConsole(say), describeConsole),
 }
 type Say = (text: string) => void
 const told = <Figures>(figures: Figures, text: (figures: Figures) => string) =>
@@ -66,6 +68,19 @@ function describeGuard({ kinds, p99MsMost }: GuardFigures): string {
       ({ name, p50Ms, p99Ms }) => `  ${name.padEnd(40)} p50 ${p50Ms.toFixed(3)}  p99 ${p99Ms.toFixed(3)}`,
     ),
     `p99 of the slowest ${p99MsMost.toFixed(3)}; the target is 2`,
+    '',
+  ].join('\n')
+}
+
+function describeConsole({ minutes }: ConsoleFigures): string {
+  const mb = (bytes: number) => (bytes / 1e6).toFixed(1).padStart(8)
+  return [
+    'The console open in Chromium beside the sandbox, through all of its views, after each minute.',
+    'minute   heap, MB   DOM nodes   listeners   keeper resident, MB',
+    ...minutes.map(
+      ({ minute, heapBytes, nodes, listeners, keeperBytes }) =>
+        `${String(minute).padStart(6)} ${mb(heapBytes)} ${String(nodes).padStart(11)} ${String(listeners).padStart(11)} ${mb(keeperBytes)}`,
+    ),
     '',
   ].join('\n')
 }

@@ -1,13 +1,13 @@
 import { printable } from '../../errors.ts'
 import { reasonText } from '../../guard/reason-text.ts'
+import { findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
+import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
 import { deploymentAt } from '../figures.ts'
-import { findDecisions } from '../find-decisions.ts'
-import { findWorkflow } from '../find-workflow.ts'
 import { jsonLines } from '../json.ts'
 import { PLACE, placeOf } from '../place.ts'
 
@@ -35,7 +35,7 @@ market:vault:borrower, or of report:source), what was last decided about it and 
     const place = await placeOf(given, io)
     const known = deploymentAt(given, place)
     await readJournal(place, async (journal) => {
-      const isSubject = !/^[0-9a-f]+(…|\.{2,3})?[0-9a-f]*$/i.test(what)
+      const isSubject = isOfSubject(what)
       const found = isSubject ? await findDecisions(journal, words, known) : []
       const rows = found.slice(0, DECISIONS_MAX)
       if (rows.length > 0) io.out(json === true ? jsonLines(rows) : decisionsText(rows, known))

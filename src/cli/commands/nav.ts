@@ -3,10 +3,10 @@ import { basename, join, resolve } from 'node:path'
 import type { Evidence } from '../../../agents/agent.ts'
 import { agents } from '../../../agents/index.ts'
 import { printable } from '../../errors.ts'
+import { findWorkflow } from '../../journal/find-workflow.ts'
 import { readJournal } from '../../journal/open.ts'
 import { changedIn, evidenceFolder } from '../../keeper/evidence.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { findWorkflow } from '../find-workflow.ts'
 import { type GivenPlace, PLACE, placeOf } from '../place.ts'
 
 const LINE_MAX = 1_000

@@ -1,4 +1,5 @@
 import { printable } from '../../errors.ts'
+import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
@@ -13,7 +14,6 @@ import {
 } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { changeLines, deploymentAt } from '../figures.ts'
-import { findWorkflow } from '../find-workflow.ts'
 import { duration, elsewhere, shortSubject } from '../format.ts'
 import { jsonLines } from '../json.ts'
 import { checkRole } from '../keeper-there.ts'

@@ -6,26 +6,26 @@ import { setControl } from '../../ops/control.ts'
 import { writeAnswer } from '../../ops/orders.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 
-/** The switches, by what people say. */
+/** The switches, by what people say; of one role alone only the pause is. */
 const SWITCHES = {
-  pause: { which: 'pause', on: true, said: 'Paused: nothing new begins.' },
-  resume: { which: 'pause', on: false, said: 'Resumed.' },
-  kill: { which: 'kill', on: true, said: 'Killed: nothing is signed.' },
-  unkill: { which: 'kill', on: false, said: 'The kill is taken back.' },
+  pause: { which: 'pause', on: true, said: 'Paused' },
+  resume: { which: 'pause', on: false, said: 'Resumed' },
+  kill: { which: 'kill', on: true, said: 'Killed: nothing is signed' },
+  unkill: { which: 'kill', on: false, said: 'The kill is taken back' },
 } as const
 
 type DeedDeps = {
-  readonly config: Pick<RunConfig, 'directory' | 'fleet'>
+  readonly config: Pick<RunConfig, 'directory' | 'fleet' | 'agents'>
   readonly live: () => readonly Workflow[]
   readonly nowMs: () => number
 }
 
 /**
  * Do what a person says at the console, by the files that the command line writes too. Throws RolekeeperError `console.fleet`,
- * `console.not_held`, `console.other_hash`, `console.approvers`, and what writing throws.
+ * `console.no_role`, `console.not_held`, `console.other_hash`, `console.approvers`, and what writing throws.
  */
 export function doDeed(deed: Deed, by: string, { config, live, nowMs }: DeedDeps): string {
-  const { directory, fleet } = config
+  const { directory, fleet, agents } = config
   if (fleet !== undefined) {
     throw new RolekeeperError('console.fleet', 'In a fleet, the console shows and does not act.', {
       fix: `give the command, which goes to every instance: rolekeeper ${deed.verb} --config FILE`,
@@ -33,8 +33,16 @@ export function doDeed(deed: Deed, by: string, { config, live, nowMs }: DeedDeps
   }
   if (deed.verb !== 'approve' && deed.verb !== 'reject') {
     const { which, on, said } = SWITCHES[deed.verb]
-    setControl(directory, which, on, { by, atMs: nowMs(), reason: deed.reason === '' ? null : deed.reason })
-    return said
+    const role = 'role' in deed ? deed.role : undefined
+    const staffed: readonly string[] = [...new Set(agents.map((agent) => agent.role))]
+    if (role !== undefined && !staffed.includes(role)) {
+      throw new RolekeeperError('console.no_role', `${role} is no role of this keeper.`, {
+        fix: `it staffs ${staffed.join(', ')}.`,
+      })
+    }
+    const reason = deed.reason === '' ? null : deed.reason
+    setControl(directory, which, on, { role, by, atMs: nowMs(), reason })
+    return role === undefined ? `${said}.` : `${said}: the ${role}.`
   }
   const { verb, id, hash } = deed
   const workflow = live().find((one) => one.id === id)

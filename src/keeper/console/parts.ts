@@ -2,13 +2,13 @@ import type { Agent, Decision, Moment } from '../../../agents/agent.ts'
 import { type Board, ROWS_MAX } from '../../../agents/board.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
+import type { BudgetState } from '../../guard/budget.ts'
 import type { Parts } from '../../ops/console/streams.ts'
 import type { Facet } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
-import { counted, native, usd } from '../../units.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { readGauges } from '../health/gauges.ts'
-import { type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
+import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
+import { readUsed, type Used } from '../health/used.ts'
 import type { Candidate, RoleState } from '../staff.ts'
 import type { Earned } from './earned.ts'
 import type { Flows } from './flows.ts'
@@ -32,7 +32,7 @@ export const TEXT_MAX = 10_000
 /** Read all that the console shows, as it is now: nothing is asked of anybody outside. */
 export async function readParts(deps: PartsDeps): Promise<Parts> {
   const { looked, flows, earned } = deps
-  const gauges = await readGauges(looked)
+  const used = await readUsed(looked.terms()[0]?.records.journal, looked.cap, looked.clock.nowMs())
   const places = rolesOf(looked).map((place) => ({ ...place, ...whatOf(place, deps) }))
   const live = liveOf(looked)
   const boards = places.flatMap(({ board }) => board ?? [])
@@ -42,7 +42,7 @@ export async function readParts(deps: PartsDeps): Promise<Parts> {
     keeper: keeperOf(deps),
     facets: deps.facets(),
     roles: places.map((place) => roleOf(place, live, looked)),
-    budgets: budgetsOf(gauges, deps),
+    budgets: budgetsOf(used, looked),
     workflows: flows.list(live),
     positions: rows('positions'),
     allocations: rows('allocations'),
@@ -54,7 +54,11 @@ export async function readParts(deps: PartsDeps): Promise<Parts> {
       .map((held) => approvalOf(held, deps)),
     money: { ...earned.read(), gains: flows.gains() },
     alarms: flows.alarms(),
-    nodes: gauges.nodes.map(({ node, state, blocksBehind }) => ({ node, state, blocksBehind })),
+    nodes: (looked.nodes()?.health() ?? []).map(({ node, state, blocksBehind }) => ({
+      node,
+      state,
+      blocksBehind,
+    })),
   }
 }
 
@@ -92,7 +96,7 @@ function whatOf({ agent, state }: RolePlace, { candidates }: PartsDeps): What {
 const CHECKS_MAX = 5
 
 function roleOf(
-  { agent, state, seen, decided }: RolePlace & What,
+  { agent, state, seen, decided, board }: RolePlace & What,
   live: readonly Workflow[],
   looked: HealthDeps,
 ) {
@@ -102,6 +106,7 @@ function roleOf(
   const key = state.type === 'up' ? state.role.vitals.key() : null
   return {
     ...{ role, mode, signer: signer.address, state: state.type },
+    shows: Object.keys(board ?? {}),
     reason: state.type === 'down' ? `${state.reason.message}` : null,
     decidedAtMs: state.type === 'up' ? state.role.duty.lastDecidedAtMs() : null,
     proposals: decided?.proposals.length ?? 0,
@@ -127,45 +132,37 @@ const exampleOf = ([first]: Decision['passedOver']) => ({
   message: first?.message ?? '',
 })
 
-type Gauges = Awaited<ReturnType<typeof readGauges>>
-
-/** What of each limit is used, and what is left of it. */
-function budgetsOf({ roles, capUsed }: Gauges, { looked, config }: PartsDeps) {
-  const line = (role: string, budget: string, used: number, limits: Limits | undefined) => ({
-    ...{ role, budget, used, ...leftOf(budget, used, limits) },
+/** What of each limit is used, what is left of it, and when the first of it is free again. */
+function budgetsOf(used: Used, looked: HealthDeps) {
+  const lineOf = (role: string, { name, part, left, limit, freesAtMs }: BudgetState) => ({
+    ...{ role, budget: name, used: part, left, most: limit, freesAtMs },
   })
-  const ofRoles = roles.flatMap(({ role, budgets, allowances }) => {
-    const place = rolesOf(looked).find(({ agent }) => agent.role === role)
-    const limits = place?.state.type === 'up' ? place.state.role.vitals.limits : undefined
+  const bareOf = (role: string, budget: string, part: number) => ({
+    ...{ role, budget, used: part, left: null, most: null, freesAtMs: null },
+  })
+  const ofRoles = [...new Set(rolesOf(looked).map(({ agent }) => agent.role))].flatMap((role) => {
+    const keys = atWork(looked).filter((each) => each.role === role)
+    const { budgets, allowances } = used.ofRole(role, keys)
+    const states = worstOf(used.statesOf(role, keys))
+    const names = new Set(states.map(({ name }) => name))
+    // Of what allows nothing, nothing is used up.
+    const others = Object.entries(budgets).filter(([name]) => !names.has(name) && !OF_LIMITS.test(name))
     return [
-      ...Object.entries(budgets).map(([budget, used]) => line(role, budget, used, limits)),
-      ...Object.entries(allowances).map(([place, used]) => line(role, `allowance ${place}`, used, undefined)),
+      ...states.map((state) => lineOf(role, state)),
+      ...others.map(([name, part]) => bareOf(role, name, part)),
+      ...Object.entries(allowances).map(([place, part]) => bareOf(role, `allowance ${place}`, part)),
     ]
   })
-  const ofAll = Object.entries(capUsed).map(([budget, used]) =>
-    line('all roles', budget, used, config.limits),
+  return [...used.statesOfCap.map((state) => lineOf('all roles', state)), ...ofRoles].slice(0, ROWS_MAX)
+}
+
+const OF_LIMITS = /^(usd|gas|reverts)_per_(hour|day)$/
+
+/** Of several keys of a role, the one that has the least left says. */
+const worstOf = (states: readonly BudgetState[]): readonly BudgetState[] =>
+  [...Map.groupBy(states, ({ name }) => name).values()].flatMap(
+    (each) => each.toSorted((one, other) => other.part - one.part)[0] ?? [],
   )
-  // Of what allows nothing, nothing is used up.
-  return [...ofAll, ...ofRoles].filter(({ isNothing }) => !isNothing).slice(0, ROWS_MAX)
-}
-
-type Window = { readonly usdMicrosMax: bigint; readonly gasWeiMax: bigint; readonly revertsMax?: number }
-type Limits = { readonly perHour: Window; readonly perDay: Window }
-
-const WINDOWS = { hour: 'perHour', day: 'perDay' } as const
-
-/** In the unit of the budget; of one that has none here, its part alone. */
-function leftOf(budget: string, used: number, limits: Limits | undefined) {
-  const [, what, of] = /^(usd|gas|reverts)_per_(hour|day)$/.exec(budget) ?? []
-  const window = limits?.[WINDOWS[of as keyof typeof WINDOWS]]
-  if (window === undefined) return { left: null, most: null, isNothing: false }
-  const write = { usd, gas: native, reverts: (count: bigint) => counted(count, 'reverts') }[what as 'usd']
-  const most = { usd: window.usdMicrosMax, gas: window.gasWeiMax, reverts: BigInt(window.revertsMax ?? 0) }[
-    what as 'usd'
-  ]
-  const leftBps = BigInt(Math.max(0, Math.round((1 - used) * 10_000)))
-  return { left: write((most * leftBps) / 10_000n), most: write(most), isNothing: most === 0n }
-}
 
 /** All that a person has to read before it is approved, and whether the page can show the whole of it. */
 function approvalOf({ id, role, signer, chainId, proposal, hold }: Workflow, { clean, config }: PartsDeps) {

@@ -1,5 +1,8 @@
 import { reasonText } from '../../guard/reason-text.ts'
+import { findDecisions, isOfSubject, subjectGivenBy } from '../../journal/find-decisions.ts'
+import { isNamed } from '../../journal/find-workflow.ts'
 import type { DecisionRow, JournalReads, Transition } from '../../journal/journal.ts'
+import { shownForm } from '../../journal/shown-form.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
@@ -32,23 +35,28 @@ type Figures = readonly (readonly [string, string])[]
 
 const DECISIONS_MAX = 20
 const WORKFLOWS_MAX = 5
-/** Workflows that the beginning of an id, or a subject, is looked for among. */
-const NEWEST_MAX = 1_000
+/** Workflows that the beginning of an id, or a subject, is looked for among: a keeper at work reads no more at once. */
+const NEWEST_MAX = 200
 
 type Reads = Pick<JournalReads, 'get' | 'list' | 'decisions' | 'transitions'>
 
-/** Find why something was done or left: by an id or its beginning, a subject or a part of it, or a short form `0x12…ab`. */
+/**
+ * Find why something was done or left, by what `explain` takes: an id, a transaction, a subject or parts of it, in any form that
+ * is shown.
+ * @throws RolekeeperError `usage` where the ends that are shown are those of several.
+ */
 export async function findWhy(about: string, journal: Reads, known: Deployment): Promise<Why> {
-  const text = about.trim().toLowerCase()
-  const [head = '', tail = ''] = text.split('…')
-  const fits = (subject: string) => {
-    const at = subject.toLowerCase().indexOf(head)
-    return at !== -1 && subject.toLowerCase().indexOf(tail, at) !== -1
-  }
-  const exact = await journal.get(text)
-  const listed = exact === null ? await journal.list(NEWEST_MAX) : [exact]
-  const found = listed.filter(({ id, proposal }) => id.startsWith(text) || fits(proposal.subject))
-  const rows = exact === null ? await journal.decisions(head, DECISIONS_MAX * 5) : []
+  const exact = await journal.get(about.trim().toLowerCase())
+  const shown = shownForm(about)
+  const isGiven = subjectGivenBy([about], known)
+  const isSubject = isOfSubject(about.trim())
+  const found =
+    exact === null
+      ? (await journal.list(NEWEST_MAX)).filter(
+          (each) => isNamed(each, shown) || (isSubject && isGiven(each.proposal.subject)),
+        )
+      : [exact]
+  const rows = exact === null && isSubject ? await findDecisions(journal, [about], known) : []
   return {
     about,
     workflows: await Promise.all(
@@ -57,10 +65,7 @@ export async function findWhy(about: string, journal: Reads, known: Deployment):
         states: await journal.transitions(workflow.id),
       })),
     ),
-    decisions: rows
-      .filter(({ subject }) => fits(subject))
-      .slice(0, DECISIONS_MAX)
-      .map((row) => decisionOf(row, known)),
+    decisions: rows.slice(0, DECISIONS_MAX).map((row) => decisionOf(row, known)),
   }
 }
 

@@ -23,6 +23,7 @@ export type Used = {
     atWork: readonly Pick<RoleAtWork, 'vitals' | 'duties'>[],
   ) => readonly BudgetState[]
   readonly ofCap: UsedParts
+  readonly statesOfCap: readonly BudgetState[]
 }
 
 /** Read what of the limits is used; empty where the journal does not answer, which other figures say. */
@@ -34,7 +35,10 @@ export async function readUsed(
   const edgesMs = BUDGETS_MS.map((windowMs) => nowMs - windowMs)
   const rows = (await journal?.spending(null, edgesMs, '').catch(() => undefined))?.rows
   if (rows === undefined)
-    return { ofRole: () => ({ budgets: {}, allowances: {} }), statesOf: () => [], ofCap: {} }
+    return {
+      ...{ ofRole: () => ({ budgets: {}, allowances: {} }), statesOf: () => [] },
+      ...{ ofCap: {}, statesOfCap: [] },
+    }
   const live = rows.filter(({ shadow }) => shadow !== true)
   return {
     ofRole: (role, atWork) =>
@@ -53,8 +57,15 @@ export async function readUsed(
         ...duties().budgets,
       ]),
     ofCap: cap === undefined ? {} : usedOfLimits(cap, live, nowMs),
+    statesOfCap: cap === undefined ? [] : budgetStates(withoutReverts(cap), live, nowMs),
   }
 }
+
+/** Reverts are counted by role alone. */
+const withoutReverts = ({ perHour, perDay }: Cap) => ({
+  perHour: { ...perHour, revertsMax: 0 },
+  perDay: { ...perDay, revertsMax: 0 },
+})
 
 /** Of several policies of a role, that which has the least left says. */
 function usedBy(atWork: readonly Pick<RoleAtWork, 'vitals'>[], rows: readonly Spent[], nowMs: number) {

@@ -26,6 +26,7 @@ const OWN = [
   'market-views.js',
   'money.js',
   'overview.js',
+  'switches.js',
   'why.js',
 ]
 

@@ -1,19 +1,26 @@
-import { createServer, isIP } from 'node:net'
 import { fastifyCookie } from '@fastify/cookie'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { z } from 'zod'
 import { RolekeeperError } from '../../errors.ts'
+import { ROLE_NAME } from '../../service/contract/roles.ts'
 import type { Log } from '../log.ts'
 import { isOurs } from '../server.ts'
 import { type Access, createAccess, newSecret, readPlace, type Session, writePlace } from './access.ts'
+import { listen, type Where } from './listen.ts'
 import { readPages } from './pages.ts'
-import { createStreams, type Parts } from './streams.ts'
+import { createStreams, type Parts, STREAMS_MAX, type Streams } from './streams.ts'
 
 const reason = z.string().trim().max(200)
 
 /** What a person does at the page. */
 const deed = z.discriminatedUnion('verb', [
-  z.strictObject({ verb: z.enum(['pause', 'resume', 'kill', 'unkill']), reason }),
+  z.strictObject({
+    verb: z.enum(['pause', 'resume']),
+    /** That role alone; absent: all. */
+    role: z.string().regex(ROLE_NAME).optional(),
+    reason,
+  }),
+  z.strictObject({ verb: z.enum(['kill', 'unkill']), reason }),
   z.strictObject({
     verb: z.enum(['approve', 'reject']),
     id: z.string().regex(/^[0-9a-f-]{8,64}$/),
@@ -40,7 +47,7 @@ export type ConsoleDeps = {
 export type Console = { readonly url: string; readonly close: () => Promise<void> }
 
 /** Where the console listens, and the directory that its secret is kept in. */
-type Where = { readonly host: string; readonly port: number; readonly directory: string }
+type Place = Where & { readonly directory: string }
 
 /** A page needs two connections; these bound what a stranger can hold open. */
 const CONNECTIONS_MAX = 64
@@ -77,7 +84,7 @@ const HEADERS = {
  * @param where port 0 takes the one of the last time, or a free one.
  * @throws RolekeeperError `console.port_in_use`, `console.listen` or `console.not_written`.
  */
-export async function startConsole(where: Where, deps: ConsoleDeps): Promise<Console> {
+export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Console> {
   const { host, directory } = where
   const known = readPlace(directory)
   const secret = known?.secret ?? newSecret()
@@ -97,6 +104,8 @@ export async function startConsole(where: Where, deps: ConsoleDeps): Promise<Con
     exposeHeadRoutes: false,
   })
   app.server.maxConnections = CONNECTIONS_MAX
+  const tooMany = createTooMany(deps)
+  app.server.on('drop', () => tooMany('connections', CONNECTIONS_MAX))
   // A form of another site can send text, and no JSON.
   app.removeContentTypeParser('text/plain')
   await app.register(fastifyCookie)
@@ -105,8 +114,8 @@ export async function startConsole(where: Where, deps: ConsoleDeps): Promise<Con
   for (const [path, { type, body }] of readPages()) {
     app.get(path, (_request, reply) => reply.type(type).send(body))
   }
-  serveSessions(app, access)
-  serveKeeper(app, access, { ...deps, streams, write })
+  serveSessions(app, access, streams)
+  serveKeeper(app, access, { ...deps, streams, write, tooMany })
   const url = await listen(app, where, known?.url)
   writePlace(directory, { url, secret })
   return {
@@ -163,8 +172,9 @@ const cookieName = ({ headers }: FastifyRequest) =>
   `rolekeeper-${/:(\d+)$/.exec(headers.host ?? '')?.[1] ?? '80'}`
 
 /** Let people in by a link, and out. */
-function serveSessions(app: FastifyInstance, access: Access): void {
+function serveSessions(app: FastifyInstance, access: Access, { isFull }: Pick<Streams, 'isFull'>): void {
   const shown = (session: Session) => ({
+    isFull: isFull(),
     user: session.user,
     untilMs: session.untilMs,
     token: access.tokenOf(session),
@@ -198,18 +208,38 @@ const unknownPerson = (reply: FastifyReply) =>
   })
 
 type Served = ConsoleDeps & {
-  readonly streams: ReturnType<typeof createStreams>
+  readonly streams: Streams
   readonly write: (part: unknown) => string
+  readonly tooMany: (what: string, most: number) => void
+}
+
+/** Who opens ten thousand makes no more than a line a minute. */
+const TOO_MANY_MS = 60_000
+
+/** Say in the log that more is asked for than there is. */
+function createTooMany({ log, nowMs }: Pick<ConsoleDeps, 'log' | 'nowMs'>): Served['tooMany'] {
+  const saidAtMs = new Map<string, number>()
+  return (what, most) => {
+    if (nowMs() - (saidAtMs.get(what) ?? 0) < TOO_MANY_MS) return
+    saidAtMs.set(what, nowMs())
+    log.warn('the console is full', { what, most })
+  }
 }
 
 /** Show the keeper to who is signed in, and do what they say. */
-function serveKeeper(app: FastifyInstance, access: Access, { streams, write, why, act, log }: Served): void {
+function serveKeeper(
+  app: FastifyInstance,
+  access: Access,
+  { streams, write, why, act, log, tooMany }: Served,
+): void {
   const sessionOf = (request: FastifyRequest) => access.sessionOf(request.cookies[cookieName(request)])
   app.get('/events', (request, reply) => {
     const session = sessionOf(request)
     if (session === null) return unknownPerson(reply)
     if (streams.isFull()) {
-      return reply.code(503).send({ code: 'console.too_many', message: 'Too many pages are open.' })
+      tooMany('pages', STREAMS_MAX)
+      const message = `${STREAMS_MAX} pages are open, and no more may be.`
+      return reply.code(503).send({ code: 'console.too_many', message, fix: 'close one.' })
     }
     const { raw } = reply.hijack()
     raw.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
@@ -233,45 +263,7 @@ function serveKeeper(app: FastifyInstance, access: Access, { streams, write, why
     const done = deed.parse(request.body)
     const by = `console session of ${session.user}`
     const said = await act(done, by)
-    log.info('done at the console', { verb: done.verb, by, reason: done.reason })
+    log.info('done at the console', { ...done, by })
     return reply.send({ said })
   })
-}
-
-/** Listen; where any port will do, on that of the last time before all, so that open pages find it again. */
-async function listen(app: FastifyInstance, { host, port }: Where, last: string | undefined) {
-  const lastPort = Number(new URL(last ?? 'http://none:0').port)
-  const asked = port === 0 && (await isFree(host, lastPort)) ? lastPort : port
-  try {
-    await app.listen({ host, port: asked })
-  } catch (cause) {
-    throw listenError(host, asked, cause as NodeJS.ErrnoException)
-  }
-  const address = app.server.address()
-  const bound = address !== null && typeof address === 'object' ? address.port : asked
-  // Of a listener on every address, this machine's own is what a person opens.
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${isIP(name) === 6 ? `[${name}]` : name}:${bound}`
-}
-
-const isFree = (host: string, port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen({ host, port }, () => probe.close(() => resolve(true)))
-  })
-
-function listenError(host: string, port: number, cause: NodeJS.ErrnoException): RolekeeperError {
-  const facts = { host, port, reason: cause.code ?? 'unknown' }
-  if (cause.code === 'EADDRINUSE') {
-    return new RolekeeperError('console.port_in_use', `Port ${port} on ${host} is in use.`, {
-      fix: 'stop the process that holds it, or set another console.port ("0" takes a free one)',
-      ...{ facts, cause },
-    })
-  }
-  return new RolekeeperError(
-    'console.listen',
-    `Listening on ${host} port ${port} failed (${facts.reason}).`,
-    { fix: 'check console.host and console.port', facts, cause },
-  )
 }

@@ -23,7 +23,7 @@ type StreamsDeps = {
 }
 
 /** So many pages may be open at once. */
-const STREAMS_MAX = 16
+export const STREAMS_MAX = 16
 /** What happened is on every page within two seconds: half of a second until it is read, and what that takes. */
 const EVERY_MS = 500
 /** A page that takes nothing for so long is let go; it comes back by itself. */

@@ -1,5 +1,5 @@
 import { approvals } from './approvals.js'
-import { confirm, read } from './dialogs.js'
+import { read } from './dialogs.js'
 import { h, span, tickAll } from './dom.js'
 import { workflows } from './flows.js'
 import { budgets, health } from './health.js'
@@ -7,6 +7,7 @@ import { follow, parts } from './link.js'
 import { lots, navs, positions, vaults } from './market-views.js'
 import { money } from './money.js'
 import { overview } from './overview.js'
+import { askSwitch, stoppedText } from './switches.js'
 import { whyView } from './why.js'
 
 /** The views in the order of their keys; each is drawn anew when one of its parts changed. */
@@ -18,10 +19,10 @@ const VIEWS = [
     of: ['keeper', 'facets', 'roles', 'workflows', 'approvals', 'money', 'alarms'],
   },
   { name: 'workflows', title: 'Workflows', draw: workflows, of: ['workflows'] },
-  { name: 'positions', title: 'Positions', draw: positions, of: ['positions'] },
-  { name: 'vaults', title: 'Allocation', draw: vaults, of: ['allocations'] },
-  { name: 'nav', title: 'NAV', draw: navs, of: ['navs'] },
-  { name: 'lots', title: 'RFQ and auctions', draw: lots, of: ['lots'] },
+  { name: 'positions', title: 'Positions', draw: positions, of: ['positions', 'roles'] },
+  { name: 'vaults', title: 'Allocation', draw: vaults, of: ['allocations', 'roles'] },
+  { name: 'nav', title: 'NAV', draw: navs, of: ['navs', 'roles'] },
+  { name: 'lots', title: 'RFQ and auctions', draw: lots, of: ['lots', 'roles'] },
   { name: 'money', title: 'Money', draw: money, of: ['money'] },
   { name: 'budgets', title: 'Budgets', draw: budgets, of: ['budgets'] },
   {
@@ -69,7 +70,8 @@ function draw() {
       scrollTo(0, 0)
     }
     drawFrame(view)
-    if (document.body.dataset.link !== 'out') view.draw(at('view'), parts, about)
+    if (document.body.dataset.link === 'out') signedOut()
+    else view.draw(at('view'), parts, about)
     tickAll()
   })
 }
@@ -98,23 +100,18 @@ function drawFrame(current) {
   const { keeper } = parts
   if (keeper === undefined) return
   at('where').textContent = `${keeper.environment} · chain ${keeper.chainId}`
-  const { killed, paused, isUnreadable } = keeper.control
+  const { killed, paused } = keeper.control
   at('pause').textContent = paused && !killed ? 'Resume' : 'Pause'
   at('kill').textContent = killed ? 'Unkill' : 'Kill'
   for (const id of ['pause', 'kill']) at(id).disabled = !keeper.acts || document.body.dataset.link !== 'live'
-  const stopped = isUnreadable
-    ? 'The directory of this keeper cannot be read: nothing is signed.'
-    : killed
-      ? 'Killed: nothing is signed.'
-      : paused
-        ? 'Paused: nothing new begins; what is under way goes on.'
-        : ''
+  const stopped = stoppedText(keeper.control)
   const banner = at('banner')
   if (banner.textContent !== stopped) banner.textContent = stopped
   banner.hidden = stopped === ''
 }
 
 function signedOut() {
+  if (at('view').querySelector('.sign-in') !== null) return
   at('view').replaceChildren(
     h(
       'div',
@@ -131,6 +128,13 @@ function signedOut() {
   )
 }
 
+const LINKS = {
+  live: 'live',
+  away: 'the keeper is away, trying again',
+  full: 'too many pages are open: close one; trying again',
+  out: 'signed out',
+}
+
 const on = {
   part: (name) => {
     const { view } = routeOf()
@@ -138,78 +142,15 @@ const on = {
   },
   link: (state, lostAtMs) => {
     document.body.dataset.link = state
-    const text = { live: 'live', away: 'the keeper is away, trying again', out: 'signed out' }[state]
+    const text = LINKS[state]
     const back = state === 'live' && lostAtMs !== null && lostAtMs !== undefined
     at('link').textContent = back ? `live again after ${span(Date.now() - lostAtMs)}` : text
-    if (state === 'out') signedOut()
     draw()
   },
   refused: (message) => {
     at('said').textContent = message
   },
 }
-
-/** What a switch does, said before it is done. */
-function askSwitch(verb) {
-  const live = parts.workflows?.filter(({ state }) => !ENDS.includes(state)) ?? []
-  const open = (parts.roles ?? []).reduce((sum, { openNonces }) => sum + openNonces, 0)
-  const underWay = `${live.length} workflows are under way now, with ${open} nonces that have not landed.`
-  const asks = {
-    pause: {
-      title: 'Pause the keeper?',
-      word: 'Pause',
-      lines: [
-        'Nothing new begins, of any role.',
-        'What is public already is still followed, raised and closed.',
-        underWay,
-      ],
-    },
-    resume: {
-      title: 'Resume?',
-      word: 'Resume',
-      lines: ['Every role begins again what its policy allows.', underWay],
-    },
-    kill: {
-      title: 'Kill: sign nothing?',
-      word: 'Kill',
-      danger: true,
-      lines: [
-        'From the next instruction on, no key is asked and nothing is sent for the first time.',
-        'What nodes have already may still land; it is followed.',
-        underWay,
-      ],
-    },
-    unkill: {
-      title: 'Take the kill back?',
-      word: 'Unkill',
-      danger: true,
-      lines: ['Keys sign again what the policies allow.', underWay],
-    },
-  }
-  const { lines, ...ask } = asks[verb]
-  confirm({
-    ...ask,
-    happens: h(
-      'ul',
-      {},
-      lines.map((line) => h('li', {}, line)),
-    ),
-    deed: { verb },
-  })
-}
-
-const ENDS = [
-  'succeeded',
-  'refused',
-  'expired',
-  'reverted',
-  'superseded',
-  'partial',
-  'cancelled',
-  'unconfirmed',
-  'quarantined',
-  'shadowed',
-]
 
 at('pause').addEventListener('click', () => askSwitch(at('pause').textContent.toLowerCase()))
 at('kill').addEventListener('click', () => askSwitch(at('kill').textContent.toLowerCase()))

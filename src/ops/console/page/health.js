@@ -13,7 +13,7 @@ export function budgets(place, { budgets: rows = [] }) {
         'article',
         { class: 'card' },
         h('h3', {}, role),
-        all.map(({ budget, used, left, most }) => {
+        all.map(({ budget, used, left, most, freesAtMs }) => {
           const state = used >= 1 ? 'failing' : used >= 0.8 ? 'warning' : 'ok'
           const name = budget.replaceAll('_', ' ')
           return h(
@@ -33,7 +33,12 @@ export function budgets(place, { budgets: rows = [] }) {
               },
               h('span', { class: 'bar', part: Math.min(1, used) }),
             ),
-            h('span', { class: 'note' }, left === null ? '' : `${left} left of ${most}`),
+            h(
+              'span',
+              { class: 'note' },
+              left === null ? '' : `${left} left of ${most}`,
+              freesAtMs === null ? '' : ['; the first of it is free again ', when(freesAtMs)],
+            ),
           )
         }),
       ),

@@ -31,7 +31,7 @@ const NAMES = [
 
 /**
  * Follow the keeper: sign in by the link's key where there is one, then hear. What breaks is tried again until it works.
- * `on` is told of each part that changed, and of how the link is: live, away or signed out.
+ * `on` is told of each part that changed, and of how the link is: live, away, one too many, or signed out.
  */
 export async function follow(on) {
   const key = decodeURIComponent(location.hash.slice(1))
@@ -52,7 +52,9 @@ async function open(on) {
   const answer = await fetch('/session').catch(() => null)
   if (answer?.status === 401) return on.link('out')
   if (!answer?.ok) return away(on)
-  token = (await answer.json()).token
+  const session = await answer.json()
+  token = session.token
+  if (session.isFull) return away(on, 'full')
   source = new EventSource('/events')
   for (const name of NAMES) {
     source.addEventListener(name, (event) => {
@@ -74,11 +76,11 @@ function heard(on) {
   triedTimes = 1
 }
 
-function away(on) {
+function away(on, state = 'away') {
   clearTimeout(watchdog)
   source?.close()
   lostAtMs ??= Date.now()
-  on.link('away', lostAtMs)
+  on.link(state, lostAtMs)
   const waitMs = RETRY_MS[Math.min(triedTimes, RETRY_MS.length - 1)]
   triedTimes += 1
   watchdog = setTimeout(() => open(on), waitMs)
@@ -94,18 +96,20 @@ const send = (method, path, body) =>
     body: JSON.stringify(body),
   })
 
+const refusal = ({ message, fix }) => new Error([message, fix].filter(Boolean).join(' Fix: '))
+
 /** Do something; resolves with what was done, and throws what it was refused with. */
 export async function act(deed) {
   const answer = await send('POST', '/act', deed)
   const said = await answer.json()
   if (answer.ok) return said.said
-  throw new Error([said.message, said.fix].filter(Boolean).join(' Fix: '))
+  throw refusal(said)
 }
 
 /** Ask why. */
 export async function why(about) {
   const answer = await fetch(`/why?about=${encodeURIComponent(about)}`)
   const said = await answer.json()
-  if (!answer.ok) throw new Error(said.message)
+  if (!answer.ok) throw refusal(said)
   return said
 }

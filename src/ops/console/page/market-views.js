@@ -20,10 +20,21 @@ const judgement = ({ check, message, subject }) =>
     ? ''
     : whyLink(subject, h('code', {}, check), h('span', { class: 'note' }, ` ${short(message ?? '')}`))
 
+/** Which roles show this, and how old what they saw is: a table that stands still says so. */
+const seenBy = (place, name, roles = []) =>
+  list(
+    once(place, 'seen', () => h('ul', { class: 'seen' })),
+    roles.filter(({ shows }) => shows.includes(name)),
+    ({ role, signer }) => `${role} ${signer}`,
+    ({ role, block, decidedAtMs }) =>
+      h('li', { class: 'note', 'data-role': role }, `${role}: block ${block}, looked at `, when(decidedAtMs)),
+  )
+
 const POSITIONS = ['market', 'borrower', 'health', 'debt', 'collateral', 'last said']
 
 /** Debts by health and size, the nearest to liquidation first. */
-export function positions(place, { positions: rows = [] }) {
+export function positions(place, { positions: rows = [], roles }) {
+  seenBy(place, 'positions', roles)
   const shown = once(
     place,
     'positions',
@@ -68,7 +79,8 @@ export function positions(place, { positions: rows = [] }) {
 }
 
 /** What each vault has where, beside what it is to have there. */
-export function vaults(place, { allocations = [] }) {
+export function vaults(place, { allocations = [], roles }) {
+  seenBy(place, 'allocations', roles)
   const all = Object.entries(Object.groupBy(allocations, ({ subject }) => subject))
   list(
     once(place, 'vaults', () => h('div', { class: 'wide' })),
@@ -159,7 +171,8 @@ function band({ sources, reportedValue, bandMin, bandMax }) {
 const SOURCES = ['source', 'says', 'of', 'counts']
 
 /** Each report with its sources. */
-export function navs(place, { navs: rows = [] }) {
+export function navs(place, { navs: rows = [], roles }) {
+  seenBy(place, 'navs', roles)
   list(
     once(place, 'navs', () => h('div', { class: 'wide' })),
     rows,
@@ -210,7 +223,8 @@ export function navs(place, { navs: rows = [] }) {
 }
 
 /** What is bid for, with the bids as a ladder: the reserve, our limit, and our own bids among the others. */
-export function lots(place, { lots: rows = [] }) {
+export function lots(place, { lots: rows = [], roles }) {
+  seenBy(place, 'lots', roles)
   list(
     once(place, 'lots', () => h('div', { class: 'cards big' })),
     rows,

@@ -1,5 +1,6 @@
 import { badge, h, list, nowMs, once, section, short, stateOf, usd, when, whyLink } from './dom.js'
 import { flowLine } from './flows.js'
+import { roleSwitch } from './switches.js'
 
 /** An alarm of before, that no facet stands for, is in the list of all of them. */
 const ALARM_MS_MAX = 600_000
@@ -85,13 +86,18 @@ export function overview(place, parts) {
   )
   list(
     section(place, 'roles', 'Roles', () => h('div', { class: 'cards' })),
-    roles,
+    roles.map((each) => ({ ...each, ...switchOf(each, keeper) })),
     ({ role, signer }) => `${role} ${signer}`,
     roleCard,
   )
   const newest = section(place, 'newest', 'Workflows', () => h('ol', { class: 'flows' }))
   list(newest, flows.slice(0, 8), ({ id }) => id, flowLine)
 }
+
+const switchOf = ({ role }, { control, acts }) => ({
+  acts,
+  paused: control.pulled.some((each) => each.switch === 'pause' && each.role === role),
+})
 
 function tilesOf(money, flows) {
   const last = (index) => money?.points[index]?.at(-1) ?? 0
@@ -126,18 +132,16 @@ function roleCard({
   held,
   balance,
   safe,
+  acts,
+  paused,
 }) {
-  const word = safe.length > 0 ? 'failing' : state
+  const word = safe.length > 0 ? 'failing' : paused && state === 'up' ? 'warning' : state
+  const said = safe.length > 0 ? 'SAFE' : state === 'up' ? (paused ? 'paused' : 'at work') : state
   return h(
     'article',
     { class: 'card', 'data-state': word },
     h('h3', {}, role, h('span', { class: 'mode' }, mode)),
-    h(
-      'p',
-      {},
-      badge(word, safe.length > 0 ? 'SAFE' : state === 'up' ? 'at work' : state),
-      h('span', { class: 'note' }, 'decided ', when(decidedAtMs)),
-    ),
+    h('p', {}, badge(word, said), h('span', { class: 'note' }, 'decided ', when(decidedAtMs))),
     reason === null ? '' : h('p', { class: 'wrong' }, reason),
     h(
       'p',
@@ -162,6 +166,11 @@ function roleCard({
               ),
             ),
         ),
-    h('p', { class: 'note' }, `gas ${balance === null ? 'not known' : balance}`),
+    h(
+      'p',
+      { class: 'note foot' },
+      `gas ${balance === null ? 'not known' : balance}`,
+      acts ? roleSwitch({ role, paused }) : '',
+    ),
   )
 }

@@ -1,7 +1,6 @@
-import type { DecisionRow, JournalReads } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
-import { usageError } from './command.ts'
-import { candidates, isShownAs, shownForm } from './shown-form.ts'
+import type { DecisionRow, JournalReads } from './journal.ts'
+import { candidates, isShownAs, notFound, shownForm } from './shown-form.ts'
 
 /** Decisions that a part of a subject is looked for among. */
 const LOOKED_MAX = 2_000
@@ -25,17 +24,31 @@ export async function findDecisions(
   given: readonly string[],
   known: Deployment,
 ): Promise<readonly DecisionRow[]> {
-  const words = given.flatMap((each) => each.trim().split(/\s+/)).map((word) => wordOf(word, known))
+  const words = wordsOf(given, known)
   const [asked] = words.toSorted((one, other) => other.text.length - one.text.length)
   const all = asked === undefined ? [] : await journal.decisions(asked.text, LOOKED_MAX)
-  const rows = all.filter(({ subject }) => words.every((word) => isIn(word, subject)))
+  const rows = all.filter(({ subject }) => areIn(words, subject))
   for (const word of words.filter(({ isShortened }) => isShortened)) {
     const parts = [...new Set(rows.flatMap(({ subject }) => partsOf(subject).filter(word.isPart)))]
     if (parts.length > 1)
-      throw usageError(`Several begin and end so: ${candidates(parts)}.`, 'write the whole of one')
+      throw notFound(`Several begin and end so: ${candidates(parts)}.`, 'write the whole of one')
   }
   return rows
 }
+
+/** Whether what a person gives can be of a subject, and not only of an id. Pure. */
+export const isOfSubject = (given: string): boolean => !/^[0-9a-f]+(…|\.{2,3})?[0-9a-f]*$/i.test(given)
+
+/** Whether a subject is one that is given so. Pure. */
+export const subjectGivenBy = (given: readonly string[], known: Deployment) => {
+  const words = wordsOf(given, known)
+  return (subject: string): boolean => words.length > 0 && areIn(words, subject)
+}
+
+const wordsOf = (given: readonly string[], known: Deployment): readonly Word[] =>
+  given.flatMap((each) => each.trim().split(/\s+/)).map((word) => wordOf(word, known))
+
+const areIn = (words: readonly Word[], subject: string): boolean => words.every((word) => isIn(word, subject))
 
 const partsOf = (subject: string): readonly string[] => subject.toLowerCase().split(':')
 

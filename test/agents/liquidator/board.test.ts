@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import type { Observation } from '../../../agents/agent.ts'
+import { board } from '../../../agents/liquidator/board.ts'
+import { decide } from '../../../agents/liquidator/decide.ts'
+import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
+import { BORROWER, facility, market, observation, policy, SUBJECT } from './fixtures.ts'
+
+const shown = (changes: Partial<Observation<LiquidatorSeen>> = {}) => {
+  const seen = observation(changes)
+  return board(seen, decide(seen, policy())).positions ?? []
+}
+
+it('shows a debt with its health, its size in dollars, and what is proposed of it', () => {
+  const [position] = shown()
+  expect(position).toMatchObject({
+    ...{ subject: SUBJECT, market: 'sBTC/sUSD', borrower: BORROWER, check: 'proposed' },
+    ...{ debt: '41,000.00 sUSD', debtUsd: 41_000, collateral: '1.0000 sBTC' },
+  })
+  expect(position?.health).toBeCloseTo(0.9756, 4)
+})
+
+it('shows the nearest to liquidation first, what is not known last, and no more than a hundred', () => {
+  const of = (digit: string, changes: Partial<ReturnType<typeof facility>>) =>
+    facility({ borrower: `0x${digit.repeat(40)}`, ...changes })
+  const rows = shown({
+    facilities: [
+      of('6', { debtAssets: 20_000_000_000n, positionDebtAssets: 20_000_000_000n }),
+      of('7', { debtAssets: null, serviceHealthFactorWad: null }),
+      of('8', { debtAssets: 32_000_000_000n, positionDebtAssets: 32_000_000_000n }),
+    ],
+  })
+  expect(rows.map(({ borrower, health }) => [borrower[2], health])).toEqual([
+    ['8', 1.25],
+    ['6', 2],
+    ['7', null],
+  ])
+  const many = Array.from({ length: 120 }, (_, index) =>
+    facility({ borrower: `0x${String(index).padStart(40, '0')}` }),
+  )
+  expect(shown({ facilities: many })).toHaveLength(100)
+})
+
+it('claims no figure that it does not have', () => {
+  const unknown = { loanDecimals: null, loanPriceUsdMicros: null }
+  expect(shown({ markets: [market(unknown)] })[0]).toMatchObject({ debt: '?', debtUsd: null })
+  expect(shown({ markets: [] })[0]).toMatchObject({
+    market: '?/?',
+    debt: '?',
+    debtUsd: null,
+    collateral: '?',
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import type { DecisionRow } from '../../../src/journal/journal.ts'
+import { findWhy } from '../../../src/keeper/console/why.ts'
+import type { Workflow } from '../../../src/workflow/workflow.ts'
+import { attemptOf, MARKET, proposalOf, slotOf, workflowOf } from '../../support/workflows.ts'
+
+const BORROWER = `0x${'b0'.repeat(20)}`
+const OTHER = `0x${'b0'.repeat(19)}cc`
+const SUBJECT = `${MARKET}:0xv:${BORROWER}`
+const HASH = `0x${'fe'.repeat(32)}` as const
+const workflow = workflowOf('in_flight', {
+  id: '3f2a0000000000000000000000000000',
+  proposal: proposalOf({ subject: SUBJECT }),
+  slots: [slotOf({ attempts: [attemptOf({ state: 'sent', hash: HASH })] })],
+})
+const decision = (subject: string, atMs: number): DecisionRow => ({
+  ...{ atMs, role: 'liquidator', subject, check: 'healthy', message: 'Above 1.', reason: {} },
+})
+const DEPLOYMENT = {
+  assets: [
+    { address: '0x01', symbol: 'sBTC' },
+    { address: '0x02', symbol: 'sUSD' },
+  ],
+  markets: [{ address: MARKET, collateralAsset: '0x01', loanAsset: '0x02' }],
+  ...{ vaults: [], funds: [], contracts: [] },
+} as never
+
+const asked: string[] = []
+/** A journal of one workflow, and of decisions about two borrowers. */
+const journal = {
+  get: async (id: string) => (id === workflow.id ? workflow : null),
+  list: async (): Promise<readonly Workflow[]> => [workflow],
+  decisions: async (text: string) => {
+    asked.push(text)
+    return [decision(SUBJECT, 3), decision(`${MARKET}:0xv:${OTHER}`, 2), decision('allocator', 1)]
+  },
+  transitions: async () => [{ state: 'discovered', atMs: 1 }] as never,
+}
+const why = async (about: string) => {
+  const { workflows, decisions } = await findWhy(about, journal, DEPLOYMENT)
+  return [workflows.map(({ id }) => id), decisions.map(({ atMs }) => atMs)]
+}
+
+describe('why', () => {
+  it.each([
+    ['an id', workflow.id, [[workflow.id], []]],
+    ['how an id begins', '3f2a', [[workflow.id], []]],
+    ['a transaction, by its ends', `${HASH.slice(0, 6)}…${HASH.slice(-4)}`, [[workflow.id], []]],
+    ['a borrower', BORROWER, [[workflow.id], [3]]],
+    ['a borrower in capitals', BORROWER.toUpperCase().replace('0X', '0x'), [[workflow.id], [3]]],
+    ['a borrower by its ends', `${BORROWER.slice(0, 6)}…${BORROWER.slice(-4)}`, [[workflow.id], [3]]],
+    ['a market by its assets, and a borrower', `sBTC/sUSD ${OTHER}`, [[], [2]]],
+    ['a role, of which only decisions are', 'allocator', [[], [1]]],
+    ['what nobody knows', 'nothing-here', [[], []]],
+  ])('finds %s', async (_, about, found) => {
+    expect(await why(about)).toEqual(found)
+  })
+
+  it('says what a workflow went through, and its transactions', async () => {
+    const { workflows } = await findWhy(workflow.id, journal, DEPLOYMENT)
+    expect(workflows).toMatchObject([
+      {
+        states: [{ state: 'discovered', atMs: 1 }],
+        transactions: [{ nonce: 7, hash: HASH }],
+        figures: [['repayAssets', expect.any(String)]],
+      },
+    ])
+  })
+
+  it('asks which one is meant, where the ends that are shown are those of several', async () => {
+    const twin = {
+      ...journal,
+      decisions: async () => [decision(`m:${BORROWER}`, 1), decision(`m:0xb0aab0b0`, 2)],
+    }
+    await expect(findWhy('0xb0…b0b0', twin, DEPLOYMENT)).rejects.toMatchObject({
+      code: 'usage',
+      shortMessage: expect.stringContaining('Several begin and end so'),
+    })
+  })
+})
