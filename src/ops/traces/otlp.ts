@@ -47,9 +47,8 @@ export function createOtlp({ url, headers, attributes }: OtlpSettings): {
     },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter({
-          ...{ url, headers: async () => headers(), timeoutMillis: EXPORT_MS, concurrencyLimit: 1 },
-        }),
+        // It refuses what is more than its limit at once, and at the end all that waits goes at once: no limit but the queue's.
+        exporter: new OTLPTraceExporter({ url, headers: async () => headers(), timeoutMillis: EXPORT_MS }),
         maxQueueSize: QUEUE_MAX,
         maxExportBatchSize: BATCH_MAX,
         scheduledDelayMillis: EVERY_MS,

@@ -50,6 +50,8 @@ async function collect(): Promise<Collector> {
 const otlpTo = (url: string, key = () => 'one') =>
   createOtlp({ url, headers: () => ({ authorization: key() }), attributes: { 'service.name': 'rolekeeper' } })
 
+const SPAN = { name: 'x', ...traceOf(ID), startMs: T, endMs: T + 1, attributes: {} }
+
 const shortly = ({ name, startMs, endMs }: EndedSpan) => [name, startMs - T, endMs - T]
 
 it('follows a workflow from what was heard to its end, and on in the same trace after a restart', () => {
@@ -112,6 +114,14 @@ it('reaches a collector by OTLP, with the ids of its workflow, and the headers o
   expect(collector.headers.map(({ authorization }) => authorization)).toEqual(['one', 'two'])
 })
 
+it('sends at the end all that waits, though a batch is still under way', async () => {
+  const collector = await collect()
+  const otlp = otlpTo(collector.url)
+  for (let count = 0; count < 1_000; count += 1) otlp.send(SPAN)
+  await otlp.close()
+  expect(collector.spans).toHaveLength(1_000)
+})
+
 it.each(['hang', 'fail', 'dead'] as const)(
   'loses spans, and nothing else, to a collector that is %s',
   async (fault) => {
@@ -119,9 +129,8 @@ it.each(['hang', 'fail', 'dead'] as const)(
     if (fault !== 'dead') collector.fault = fault
     else await collectors.pop()?.close()
     const otlp = otlpTo(collector.url)
-    const span = { name: 'x', ...traceOf(ID), startMs: T, endMs: T + 1, attributes: {} }
     const began = performance.now()
-    for (let count = 0; count < 10_000; count += 1) otlp.send(span)
+    for (let count = 0; count < 10_000; count += 1) otlp.send(SPAN)
     const sentMs = performance.now() - began
     await otlp.close()
     // Ten thousand, of which two thousand wait; the end waits a second for them.
