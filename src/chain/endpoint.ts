@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { z } from 'zod'
+import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createJsonRpc, type NodeAddress, type RpcAnswer, type Unanswered } from './json-rpc.ts'
 
@@ -20,6 +21,9 @@ export type Endpoint = {
   /** Give up what is under way and ask no more: every call fails as unreachable. */
   readonly close: () => Promise<void>
 }
+
+/** What a node says of its chain is asked for again after so long. */
+const PROOF_MS = 10_000
 
 const chainIdHex = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
 
@@ -78,12 +82,14 @@ export function createEndpoint(options: {
   readonly url: NodeAddress
   readonly chainId: number
   readonly timeoutMs: number
+  readonly clock: Pick<Clock, 'nowMs'>
   /** Called when it refuses who asks: a key in its address may have been replaced. */
   readonly onDenied?: (() => void) | undefined
 }): Endpoint {
-  const { name, chainId, timeoutMs } = options
+  const { name, chainId, timeoutMs, clock } = options
   const rpc = createJsonRpc(options.url, timeoutMs)
   let proven = false
+  let provenAtMs = 0
   let alive = true
 
   async function ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
@@ -107,10 +113,21 @@ export function createEndpoint(options: {
     if (Number(said.data) !== chainId) throw wrongChain(name, chainId, Number(said.data))
     proven = true
     alive = true
+    provenAtMs = clock.nowMs()
+  }
+
+  /** A name may lead to another node one day. Asked beside the work, which then waits for the proof anew. */
+  async function doubtChain(): Promise<void> {
+    provenAtMs = clock.nowMs()
+    const answer = await rpc.ask('eth_chainId', [])
+    if (!('ok' in answer && answer.ok)) return
+    const said = chainIdHex.safeParse(answer.result)
+    if (said.success && Number(said.data) !== chainId) proven = false
   }
 
   async function once(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
     if (!proven) await checkChain()
+    else if (Math.abs(clock.nowMs() - provenAtMs) > PROOF_MS) void doubtChain()
     return ask(method, params)
   }
 

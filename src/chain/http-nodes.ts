@@ -24,10 +24,10 @@ export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
  */
 export async function createNodes(given: NodesOptions): Promise<Nodes> {
   const { read, send, timeoutMs, onWrongChain, onDenied, ...options } = given
-  const { chainId, agree } = options
+  const { chainId, agree, clock } = options
   const connect = (kind: string, urls: readonly NodeAddress[]) =>
     urls.map((url, index) =>
-      createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, onDenied }),
+      createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, clock, onDenied }),
     )
   const readers = connect('read', read)
   const senders = connect('send', send)

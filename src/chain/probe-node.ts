@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts'
 import type { RolekeeperError } from '../errors.ts'
 import { createEndpoint, quantity, refused } from './endpoint.ts'
 import { headerAt, newestHeader } from './node-reads.ts'
@@ -24,7 +25,7 @@ export async function probeNode(node: {
   /** A sending node needs no more than to be there. */
   readonly reads: boolean
 }): Promise<ProbedNode> {
-  const endpoint = createEndpoint(node)
+  const endpoint = createEndpoint({ ...node, clock: systemClock })
   const { name, reads } = node
   try {
     await endpoint.checkChain()

@@ -1,4 +1,5 @@
 import { type Address, type Hex, keccak256 } from 'viem'
+import { systemClock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createEndpoint } from './endpoint.ts'
 import { codeOn } from './node-reads.ts'
@@ -25,7 +26,7 @@ export async function readCode(
   { chainId, urls, timeoutMs }: CodeNodes,
 ): Promise<ReadonlyMap<Address, Hex>> {
   for (const [index, url] of urls.entries()) {
-    const node = createEndpoint({ name: `read[${index}]`, url, chainId, timeoutMs })
+    const node = createEndpoint({ name: `read[${index}]`, url, chainId, timeoutMs, clock: systemClock })
     try {
       const codes = await Promise.all(pins.map(({ address }) => codeOn(node, address, 'latest')))
       const proven = pins.flatMap(({ address, codeHash }, at) => {

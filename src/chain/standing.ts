@@ -41,10 +41,19 @@ export function createStanding(options: StandingDeps): Standing {
   const lastErrorCode = new Map<Endpoint, string>()
   const since = new Map<Endpoint, Pick<NodeHealth, 'state' | 'sinceMs'>>()
 
+  const forked = new Set<Endpoint>()
+  /** A node that has not shown the newest height yet is where it was at the last: a block that is a moment late says nothing. */
+  function isForked(node: Endpoint, head: Header): boolean {
+    const isSame = isOfBranch(node, head, options)
+    if (isSame === false) forked.add(node)
+    if (isSame === true) forked.delete(node)
+    return forked.has(node)
+  }
+
   function stateOf(node: Endpoint): NodeHealth['state'] {
     const head = agreedHead()
     if (!node.alive()) return 'down'
-    if (head !== undefined && isOnOtherFork(node, head, options)) return 'other_fork'
+    if (head !== undefined && isForked(node, head)) return 'other_fork'
     if ((aloneUntilMs.get(node) ?? 0) > clock.nowMs()) return 'alone'
     if ((slowUntilMs.get(node) ?? 0) > clock.nowMs()) return 'slow'
     return (behind(node) ?? 0) > 0 ? 'behind' : 'ok'
@@ -119,9 +128,10 @@ function hasQuorum(
   )
 }
 
-function isOnOtherFork(node: Endpoint, head: Header, { tips }: StandingDeps): boolean {
+/** Whether what a node shows stands on a head; undefined where it has shown nothing at its height. */
+function isOfBranch(node: Endpoint, head: Header, { tips }: StandingDeps): boolean | undefined {
   const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
-  return hash !== undefined && hash !== head.hash
+  return hash === undefined ? undefined : hash === head.hash
 }
 
 /** How far a node is below the height that it should have; null until it has shown a head. */

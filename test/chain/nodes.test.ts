@@ -145,6 +145,21 @@ describe('connecting', () => {
     expect(await asked).toBe('node.unreachable')
   })
 
+  it('asks for the chain again after ten seconds, beside the work', async () => {
+    const one = await node()
+    let nowMs = 1_000_000
+    const nodes = await connect([one], { clock: { ...systemClock, nowMs: () => nowMs } })
+    one.answers.eth_chainId = () => '0x1'
+    nowMs += 10_000
+    await nodes.head()
+    const before = one.requests.flat().filter((method) => method === 'eth_chainId').length
+    nowMs += 1
+    await expect.poll(() => codeOf(nodes.head())).toBe('node.wrong_chain')
+    expect(one.requests.flat().filter((method) => method === 'eth_chainId').length).toBeGreaterThan(before)
+    one.answers.eth_chainId = () => `0x${CHAIN_ID.toString(16)}`
+    expect((await nodes.head()).number).toBe(10n)
+  })
+
   it('proves the chain again once a connection broke', async () => {
     const one = await node()
     const nodes = await connect([one])

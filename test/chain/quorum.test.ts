@@ -132,6 +132,14 @@ describe('the head', () => {
     const { nodes } = join([a, b, c])
     expect((await nodes.head()).number).toBe(10n)
     expect(nodes.health()[0]).toMatchObject({ node: 'a', state: 'other_fork' })
+    // A block that it has not shown yet takes it off no fork, and one that all share does.
+    for (const each of [b, c]) each.tip = 11
+    expect((await nodes.head()).number).toBe(11n)
+    expect(nodes.health()[0]).toMatchObject({ node: 'a', state: 'other_fork' })
+    a.forkAt = Number.POSITIVE_INFINITY
+    for (const each of [a, b, c]) each.tip = 12
+    expect((await nodes.head()).number).toBe(12n)
+    expect(nodes.health()[0]).toMatchObject({ node: 'a', state: 'ok' })
   })
 
   it('does not wait for the second node’s own time: once one shows a block, the others are asked at once', async () => {

@@ -25,10 +25,12 @@ export type Told = {
 }
 
 /** A fault that lasts no longer may pass untold; what is asked is that it is told within 30 s. */
-const LASTS_MS = 34_000
+const LASTS_MS = 32_000
 const LOOK_MS = 250
 /** Nothing is wrong any more, and the next fault begins. */
-const WELL_MS_MAX = 90_000
+const WELL_MS_MAX = 180_000
+/** An alarm is raised again after a minute. */
+const ALARM_AGAIN_MS = 61_000
 const ORDER_MS = 1_000
 
 type Event = { readonly type: string; readonly at: string } & Readonly<Record<string, unknown>>
@@ -77,7 +79,7 @@ async function tellAll(stage: Stage, say: (told: Told) => void): Promise<readonl
   try {
     stage.keeper.start()
     for (const fault of stage.faults) {
-      await untilWell(stage.world)
+      await untilWell(stage)
       const told = await tell(fault, stage)
       all.push(told)
       say(told)
@@ -98,7 +100,7 @@ async function alone(kinds: readonly string[], keepIn: string): Promise<Stage> {
   const keeper = createKeeperProcess(world.configFile, logFile)
   const prices = holdPrice(world)
   const faults = kinds.map((kind): Fault => {
-    const episode = { atMs: 0, kind, forMs: LASTS_MS, seed: 1 }
+    const episode = { atMs: 0, kind, forMs: 2 * LASTS_MS, seed: 1 }
     const weather = createWeather({ liar: 0, noise: 0, episodes: [episode] }, world, keeper, 1)
     return { kind, begin: weather.begin, end: weather.end }
   })
@@ -166,37 +168,39 @@ const ways = (redis: TcpProxy, which: readonly Way[], rule: TcpRule): Omit<Fault
 async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Promise<Told> {
   const before = readFileSync(logFile, 'utf8').length
   const beganMs = Date.now()
+  const [onReadyz, onMetrics] = [new Map<string, number>(), new Map<string, number>()]
+  let root: readonly [string, { readonly code: string }] | undefined
   await begin()
-  let readyzMs: number | null = null
-  let metricMs: number | null = null
-  let facet: string | null = null
-  let code: string | null = null
-  while (Date.now() - beganMs < LASTS_MS && (readyzMs === null || metricMs === null)) {
+  while (Date.now() - beganMs < LASTS_MS) {
     await sleep(LOOK_MS)
-    const [key, root] = rootOf(await facetsOf(world)) ?? []
-    if (root === undefined || key === undefined) continue
-    readyzMs ??= Date.now() - beganMs
-    facet ??= key
-    code ??= root.code
-    const [name = '', about = ''] = facet.split('/')
-    const line = new RegExp(`^rolekeeper_facet_state\\{facet="${name}",about="${about}"\\} [12]$`, 'm')
-    if (line.test((await page(world, '/metrics')) ?? '')) metricMs ??= Date.now() - beganMs
+    root = rootOf(await facetsOf(world)) ?? root
+    const ms = Date.now() - beganMs
+    if (root !== undefined && !onReadyz.has(root[0])) onReadyz.set(root[0], ms)
+    for (const key of notWellOn((await page(world, '/metrics')) ?? ''))
+      if (!onMetrics.has(key)) onMetrics.set(key, ms)
   }
-  await sleep(Math.max(0, LASTS_MS - (Date.now() - beganMs)))
   await end()
+  const [facet, code] = [root?.[0] ?? null, root?.[1].code ?? null]
   const events = eventsIn(readFileSync(logFile, 'utf8').slice(before))
   const after = (is: (event: Event) => boolean) => {
-    const found = events.find(is)
+    const found = events.find((event) => is(event) && Date.parse(event.at) >= beganMs)
     return found === undefined ? null : Date.parse(found.at) - beganMs
   }
   const isIt = (event: Event) => `${event.facet}${event.about === '' ? '' : `/${event.about}`}` === facet
   return {
-    ...{ kind, facet, code, readyzMs, metricMs },
-    screenMs: after((event) => event.type === 'facet' && isIt(event)),
+    ...{ kind, facet, code, readyzMs: onReadyz.get(facet ?? '') ?? null },
+    metricMs: onMetrics.get(facet ?? '') ?? null,
+    screenMs: after((event) => event.type === 'facet' && event.state !== 'ok' && isIt(event)),
     alarmMs: after((event) => event.type === 'alarm' && (event.facet === facet || event.code === code)),
     succeeded: events.filter(({ type, state }) => type === 'workflow' && state === 'succeeded').length,
   }
 }
+
+/** The facets that a page of metrics says are not well. Pure. */
+const notWellOn = (metrics: string): readonly string[] =>
+  [...metrics.matchAll(/^rolekeeper_facet_state\{facet="(.*?)",about="(.*?)"\} [12]$/gm)].map(
+    ([, facet = '', about = '']) => (about === '' ? facet : `${facet}/${about}`),
+  )
 
 /** What no other facet is the cause of, the worst first; what waits for a person is no fault. */
 function rootOf(facets: Facets) {
@@ -218,15 +222,22 @@ async function facetsOf(world: Stage['world']): Promise<Facets> {
   return text === null ? {} : JSON.parse(text).facets
 }
 
-async function untilWell(world: Stage['world']): Promise<void> {
+/** Wait until all is well, and until an alarm of the next fault is none that was raised within the minute. */
+async function untilWell({ world, logFile }: Stage): Promise<void> {
   const untilMs = Date.now() + WELL_MS_MAX
   for (;;) {
     const facets = await facetsOf(world)
-    if (Object.keys(facets).length > 0 && rootOf(facets) === undefined) return
+    const isWell = Object.keys(facets).length > 0 && rootOf(facets) === undefined
+    if (isWell && Date.now() - lastAlarmMs(logFile) > ALARM_AGAIN_MS) return
     if (Date.now() > untilMs) throw new TypeError(`Not well again: ${JSON.stringify(rootOf(facets))}`)
-    await sleep(LOOK_MS)
+    await sleep(LOOK_MS * 4)
   }
 }
+
+const lastAlarmMs = (logFile: string): number =>
+  Date.parse(
+    eventsIn(readFileSync(logFile, 'utf8')).findLast(({ type }) => type === 'alarm')?.at ?? '1970-01-01',
+  )
 
 const eventsIn = (text: string): readonly Event[] =>
   text.split('\n').flatMap((line) => {

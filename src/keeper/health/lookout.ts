@@ -145,7 +145,7 @@ export function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }:
   return [
     new RolekeeperError(
       'node.left_out',
-      `Node ${node} is ${state}, ${lag}, for ${roughly(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. The others are asked first.`,
+      `Node ${node} is ${state}, ${lag}, for ${roughly(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
       {
         fix: 'look at this node: while it is so, there is one fewer to agree.',
         facts: { node, state, blocksBehind, lastErrorCode },
