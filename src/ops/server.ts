@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
+import { hostname } from 'node:os'
 import { RolekeeperError } from '../errors.ts'
 import { type Facet, facetKey, failing } from './facet.ts'
 import { METRICS_TYPE } from './metrics.ts'
@@ -74,7 +75,7 @@ const json = (status: number, value: object): Page => ({
 })
 
 async function answer(request: IncomingMessage, host: string, deps: OpsDeps): Promise<Page> {
-  if (!isOurs(request.headers.host, host)) return text(403, 'this name is not served here')
+  if (!isOurs(request.headers.host, host, hostname())) return text(403, 'this name is not served here')
   if (request.headers.origin !== undefined) return text(403, 'pages of other sites are not served')
   if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'only GET')
   switch (request.url) {
@@ -104,10 +105,10 @@ function readiness(facets: readonly Facet[]): Page {
 }
 
 /** A page of another site can point its own name at this address, but it cannot send ours, nor an address. */
-export function isOurs(header: string | undefined, host: string): boolean {
+export function isOurs(header: string | undefined, ...hosts: readonly string[]): boolean {
   const name = /^(?:\[(.+)\]|([^:]+))(?::\d+)?$/.exec(header ?? '')
   const asked = name?.[1] ?? name?.[2]
-  return asked !== undefined && (isIP(asked) !== 0 || asked === 'localhost' || asked === host)
+  return asked !== undefined && (isIP(asked) !== 0 || asked === 'localhost' || hosts.includes(asked))
 }
 
 function send(request: IncomingMessage, response: ServerResponse, page: Page): void {

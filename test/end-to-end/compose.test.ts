@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -17,14 +17,17 @@ const { services } = z
       z.string(),
       z.looseObject({
         entrypoint: z.array(z.string()).default([]),
-        command: z.array(z.string()),
+        command: z.array(z.string()).default([]),
         environment: z.record(z.string(), z.string().nullable()).default({}),
         volumes: z.array(z.string()),
-        healthcheck: z.object({ test: z.array(z.string()).min(2) }),
+        hostname: z.string().optional(),
+        healthcheck: z.object({ test: z.array(z.string()).min(2) }).optional(),
       }),
     ),
   })
   .parse(parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }))
+const image = readFileSync('config/Dockerfile', 'utf8')
+const [, imageCheck = ''] = /^HEALTHCHECK .* CMD (.*)$/m.exec(image) ?? expect.fail('no health check')
 
 const serviceOf = (name: string) => services[name] ?? expect.fail(`no service ${name}`)
 
@@ -57,10 +60,10 @@ it('has a Redis that a keeper starts on, by settings and not by what Redis does 
 
 it('has two keepers that differ in their names and folders alone, and a sandbox that is asked for', () => {
   const of = (name: string) => {
-    const { volumes, environment, ...rest } = serviceOf(name)
-    const [code, folder] = volumes
+    const { volumes, environment, hostname, ...rest } = serviceOf(name)
+    const [folder, ...shared] = volumes.toReversed()
     const { ROLEKEEPER_INSTANCE, ROLEKEEPER_OPS_PORT, ...others } = environment
-    return { own: { folder, ROLEKEEPER_INSTANCE, ROLEKEEPER_OPS_PORT }, all: { ...rest, code, others } }
+    return { own: { folder, ROLEKEEPER_INSTANCE, ROLEKEEPER_OPS_PORT }, all: { ...rest, shared, others } }
   }
   for (const [one, other] of [
     ['keeper-a', 'keeper-b'],
@@ -76,6 +79,17 @@ it('has two keepers that differ in their names and folders alone, and a sandbox 
   expect(asked.map(([name]) => name)).toEqual(['sandbox', 'sandbox-a', 'sandbox-b'])
 })
 
+it('mounts what is there, and lets Prometheus ask each keeper by the name that it answers to', () => {
+  const sources = Object.values(services).flatMap(({ volumes }) =>
+    volumes.map((each) => each.split(':')[0] ?? ''),
+  )
+  const ofReader = (source: string) => !source.startsWith('./') || source.startsWith('./.rolekeeper/')
+  expect(sources.filter((source) => !ofReader(source) && !existsSync(source))).toEqual([])
+  const { scrape_configs } = parse(readFileSync('config/prometheus.yaml', 'utf8'))
+  const names = Object.values(services).flatMap(({ hostname }) => hostname ?? [])
+  expect(scrape_configs[0].static_configs[0].targets).toEqual(names.map((name) => `${name}:9464`))
+})
+
 const app = mkdtempSync(join(tmpdir(), 'rolekeeper-compose-'))
 const ends: (() => unknown)[] = [() => rmSync(app, { recursive: true })]
 afterAll(async () => {
@@ -85,7 +99,11 @@ afterAll(async () => {
 /** Start a service of the composition as a process of this machine, in the folder that stands for `/app`. */
 function startService(name: string, changes: Record<string, string> = {}) {
   const { entrypoint, command, environment } = serviceOf(name)
-  const [program = '', ...args] = [...entrypoint, ...command]
+  // That of the image, where it says nothing else.
+  const [program = '', ...args] = [
+    ...(entrypoint.length > 0 ? entrypoint : ['node', 'src/cli/main.ts']),
+    ...command,
+  ]
   const child = spawn(program === 'node' ? process.execPath : program, args, {
     cwd: app,
     env: { PATH: process.env.PATH, ...environment, ...changes },
@@ -116,8 +134,8 @@ function startService(name: string, changes: Record<string, string> = {}) {
 
 /** Run a service's health check beside it. Throws where it finds it ill. */
 const checkHealth = async (name: string, env: Record<string, string> = {}): Promise<void> => {
-  const [kind, program = '', ...args] = serviceOf(name).healthcheck.test
-  expect([kind, program]).toEqual(['CMD', 'node'])
+  const [program, ...args]: string[] = serviceOf(name).healthcheck?.test.slice(1) ?? JSON.parse(imageCheck)
+  expect(program).toBe('node')
   await promisify(execFile)(process.execPath, args, { cwd: app, env })
 }
 

@@ -68,8 +68,13 @@ describe('the alarms', () => {
 })
 
 describe('the rules for Prometheus', () => {
-  it('are understood by promtool', async () => {
+  it('are understood by promtool, and loaded by the Prometheus of docker-compose.yml', async () => {
     expect(await askPromtool(['check', 'rules', ...FILES])).toMatchObject({ ok: true })
+    const { ok, said } = await askPromtool(['check', 'config', 'config/prometheus.yaml'])
+    expect({ ok, said }).toEqual({
+      ok: true,
+      said: expect.stringContaining(`SUCCESS: ${FILES.length} rule files found`),
+    })
   })
 
   it('say what their unit tests expect, each of them', async () => {

@@ -1,4 +1,5 @@
 import { request } from 'node:http'
+import { hostname } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Facet } from '../../src/ops/facet.ts'
 import { type OpsServer, startOpsServer } from '../../src/ops/server.ts'
@@ -90,6 +91,7 @@ describe("the operator's listener", () => {
   it.each([
     ['its address', '127.0.0.1:1', 200],
     ['its name', 'localhost:9464', 200],
+    ["its machine's name, as a Prometheus asks", `${hostname()}:9464`, 200],
     ['another address, which no page can forge', '[::1]', 200],
     ['a name that points here', 'evil.example', 403],
     ['a name with the address in it', '127.0.0.1.evil.example', 403],

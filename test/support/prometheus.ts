@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
 import { versionOf } from './installed.ts'
 import { freePort } from './loopback.ts'
 
@@ -33,7 +35,7 @@ export async function askPromtool(
   return { ok: code === 0, said }
 }
 
-/** A real Prometheus that scrapes one keeper each second, with the rules of `config/`. */
+/** A real Prometheus that scrapes one keeper each second, else as `config/prometheus.yaml` says. */
 export type TestPrometheus = {
   /** Ask a query now. @returns what came: its series, each with its labels; throws with what Prometheus says of one that is wrong. */
   readonly ask: (query: string) => Promise<readonly { readonly metric: Readonly<Record<string, string>> }[]>
@@ -45,11 +47,14 @@ export async function startPrometheus(opsUrl: string): Promise<TestPrometheus> {
   await promtool()
   const directory = await mkdtemp(join(tmpdir(), 'rolekeeper-prometheus-'))
   const port = await freePort()
-  const rules = ['alerts', 'fleet-alerts'].map((name) => resolve(`config/${name}.yaml`))
+  const ours = parse(readFileSync('config/prometheus.yaml', 'utf8'))
   const config = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
-    rule_files: rules,
-    scrape_configs: [{ job_name: 'rolekeeper', static_configs: [{ targets: [new URL(opsUrl).host] }] }],
+    rule_files: ours.rule_files.map((file: string) => resolve('config', file)),
+    scrape_configs: ours.scrape_configs.map((each: object) => ({
+      ...each,
+      static_configs: [{ targets: [new URL(opsUrl).host] }],
+    })),
   }
   const file = join(directory, 'prometheus.yml')
   // JSON is YAML.
