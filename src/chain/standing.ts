@@ -39,16 +39,8 @@ export function createStanding(options: StandingDeps): Standing {
   const disagreements = new Map<Endpoint, number>()
   const errors = new Map<Endpoint, number>()
   const lastErrorCode = new Map<Endpoint, string>()
+  const isForked = createForked(options)
   const since = new Map<Endpoint, Pick<NodeHealth, 'state' | 'sinceMs'>>()
-
-  const forked = new Set<Endpoint>()
-  /** A node that has not shown the newest height yet is where it was at the last: a block that is a moment late says nothing. */
-  function isForked(node: Endpoint, head: Header): boolean {
-    const isSame = isOfBranch(node, head, options)
-    if (isSame === false) forked.add(node)
-    if (isSame === true) forked.delete(node)
-    return forked.has(node)
-  }
 
   function stateOf(node: Endpoint): NodeHealth['state'] {
     const head = agreedHead()
@@ -128,10 +120,15 @@ function hasQuorum(
   )
 }
 
-/** Whether what a node shows stands on a head; undefined where it has shown nothing at its height. */
-function isOfBranch(node: Endpoint, head: Header, { tips }: StandingDeps): boolean | undefined {
-  const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
-  return hash === undefined ? undefined : hash === head.hash
+/** A node that has not shown the newest height yet is where it was at the last: a block that is a moment late says nothing. */
+function createForked({ tips }: StandingDeps): (node: Endpoint, head: Header) => boolean {
+  const forked = new Set<Endpoint>()
+  return (node, head) => {
+    const hash = tips.at(node, head.number)?.hash ?? tips.at(node, head.number + 1n)?.parentHash
+    if (hash === head.hash) forked.delete(node)
+    else if (hash !== undefined) forked.add(node)
+    return forked.has(node)
+  }
 }
 
 /** How far a node is below the height that it should have; null until it has shown a head. */

@@ -8,7 +8,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import { CANARY, type ScriptedNode, startScriptedNode, wireBlock } from './scripted-node.ts'
 
 const CHAIN_ID = 4_242
-const TIMEOUT_MS = 150
+const TIMEOUT_MS = 400
 const ADDRESS = `0x${'ad'.repeat(20)}` as const
 const HASH = `0x${'0a'.repeat(32)}` as const
 const RAW = '0x02c0' as const
