@@ -11,8 +11,8 @@ export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
   /** At least one; a public node or a private endpoint. */
   readonly send: readonly NodeAddress[]
   readonly timeoutMs: number
-  /** Called when a node refuses who asks. */
-  readonly onDenied?: (() => void) | undefined
+  /** Called when a node refuses who asks; which of `read` or `send` it is. */
+  readonly onDenied?: ((kind: 'read' | 'send', index: number) => void) | undefined
   /** Leave a node on another chain out and say so, where enough others are not; without it such a node stops the start. */
   readonly onWrongChain?: ((error: RolekeeperError) => void) | undefined
 }
@@ -25,9 +25,12 @@ export type NodesOptions = Omit<JoinOptions, 'readers' | 'senders'> & {
 export async function createNodes(given: NodesOptions): Promise<Nodes> {
   const { read, send, timeoutMs, onWrongChain, onDenied, ...options } = given
   const { chainId, agree, clock } = options
-  const connect = (kind: string, urls: readonly NodeAddress[]) =>
+  const connect = (kind: 'read' | 'send', urls: readonly NodeAddress[]) =>
     urls.map((url, index) =>
-      createEndpoint({ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, clock, onDenied }),
+      createEndpoint({
+        ...{ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, clock },
+        onDenied: () => onDenied?.(kind, index),
+      }),
     )
   const readers = connect('read', read)
   const senders = connect('send', send)

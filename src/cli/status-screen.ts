@@ -25,7 +25,9 @@ export function statusScreen(status: KeeperStatus): string {
       ...[one.id.slice(0, 8), one.role, one.workflowType, in_(one.expires), safe(one.message)],
     ]),
   ]
-  return [head, ...sections].filter((text) => text !== '').join('\n')
+  // To be noted elsewhere: as much of it as `audit verify --head` takes.
+  const audit = `audit head ${/^\d+:\w{12}/.exec(status.auditHead)?.[0]}\n`
+  return [head, ...sections, audit].filter((text) => text !== '').join('\n')
 }
 
 function facetLines({ facets }: KeeperStatus, nowMs: number): string {

@@ -24,7 +24,7 @@ type AloneDeps = {
  */
 export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: AloneDeps): Promise<Seating> {
   const opened = await openRecords(config, { clock, alarm })
-  const audit = await openKeeperAudit(config.directory, { clock, alarm }).catch(async (error) => {
+  const audit = await openKeeperAudit(config.directory, { clock }).catch(async (error) => {
     await opened.close()
     throw error
   })

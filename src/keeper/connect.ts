@@ -27,7 +27,7 @@ export const openNodes = (
     timeoutMs: NODE_TIMEOUT_MS,
     pollMs: HEAD_POLL_MS,
     clock,
-    onDenied: store?.stale,
+    onDenied: (kind, index) => store?.stale(nodes[kind][index]),
     ...hears,
   })
 
@@ -56,7 +56,7 @@ export const openReportedService = (
   openService(config, clock, {
     onAttempt: (outcome, tookMs, dateMs) => {
       metrics.serviceCalled(outcome, tookMs)
-      if (outcome === 'status_401') config.store?.stale()
+      if (outcome === 'status_401') config.store?.stale(config.service.secretKey)
       if (dateMs !== null) onDate(dateMs)
     },
     onCircuit: (phase) => {

@@ -30,7 +30,7 @@ import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
 import { proveServiceThere } from './startup-checks.ts'
 import { createTerm, type Term } from './term.ts'
 import { openTraces, type Traces } from './traces.ts'
-import { watchSecrets } from './watch-secrets.ts'
+import { type WatchedSecrets, watchSecrets } from './watch-secrets.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
@@ -74,6 +74,7 @@ class ComposedKeeper implements Keeper {
   readonly #candidates: readonly Watched[]
   readonly #reports: Reports
   readonly #sources: Sources
+  readonly #secrets: WatchedSecrets
   readonly #version: string
   readonly #loosens: readonly string[]
   /** Closed together when the keeper stops, or could not start; the records last. */
@@ -109,7 +110,8 @@ class ComposedKeeper implements Keeper {
     this.onEvent = this.#reports.onEvent
     this.#sources = createSources(config.sources, clock)
     this.#opened.push(this.#reports.close, this.#sources.close)
-    this.#opened.push(watchSecrets(config, this.#reports))
+    this.#secrets = watchSecrets(config, this.#reports)
+    this.#opened.push(this.#secrets.close)
   }
 
   summary(): SummaryEvent {
@@ -225,7 +227,10 @@ class ComposedKeeper implements Keeper {
       ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
     })
     this.#terms.add(term)
-    for (const workflow of seat.records.resumed) this.#traces?.resumed(workflow)
+    for (const workflow of seat.records.resumed) {
+      this.#traces?.resumed(workflow)
+      this.#reports.resumed(workflow)
+    }
     const end = async () => {
       await term.end()
       // What it parks with the keeper's own end is in the summary.
@@ -260,6 +265,10 @@ class ComposedKeeper implements Keeper {
       diskFreeBytes: watchDisk(this.#config.directory),
       behindServiceMs: () => this.#behindServiceMs,
       cap: this.#config.limits,
+      kept: () => ({
+        audit: seating.audit.state(),
+        ...{ secrets: this.#secrets.state(), targets: this.#reports.alarmTargets() },
+      }),
     }
   }
 

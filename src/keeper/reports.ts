@@ -4,6 +4,7 @@ import { RolekeeperError } from '../errors.ts'
 import { createAlarms } from '../ops/alarms.ts'
 import { type AlarmsOut, createAlarmsOut } from '../ops/alarms-out.ts'
 import { type KeeperEvent, roleEvent, type SummaryEvent } from '../ops/events.ts'
+import { facetKey } from '../ops/facet.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics, type Metrics } from '../ops/metrics.ts'
 import { createScrubber } from '../ops/scrub.ts'
@@ -42,6 +43,10 @@ export type Reports = {
   readonly ended: (workflow: Workflow) => void
   /** Sum the run up; what is still live counts as parked. */
   readonly summary: (live: readonly Workflow[], money: SummaryEvent['money']) => SummaryEvent
+  /** Take up a workflow that was there before. */
+  readonly resumed: AlarmsOut['adopt']
+  /** How each target of alarms stands. */
+  readonly alarmTargets: AlarmsOut['targets']
   /** Tell the targets what waits, for a short time, and nothing more. */
   readonly close: AlarmsOut['close']
 }
@@ -59,13 +64,12 @@ export function createReports(
     candidates
       .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
       .join(',')
-  const isInFleet = fleet !== undefined
   const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes } }) => ({
     ...{ role, types: workflowTypes, isShadow: mode === 'shadow' },
   }))
   const alarmTargets = config.alarms.map(({ name }) => name)
-  const facts = { version, environment, configHash: hash, rulesetHash }
-  const counted = createMetrics({ ...facts, isInFleet, roles, alarmTargets })
+  const facts = { version, environment, configHash: hash, rulesetHash, isInFleet: fleet !== undefined }
+  const counted = createMetrics({ ...facts, roles, alarmTargets })
   const earned = createEarned(clock.nowMs)
   const metrics = withEarned(counted, earned)
   const emit = (event: KeeperEvent): void => {
@@ -79,10 +83,10 @@ export function createReports(
     const { code, shortMessage: message, fix = '' } = error
     const of = facet === undefined ? {} : { facet }
     emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix, ...of })
-    out.raise(error, facet)
+    out.raise(error, facet ?? facetOf(error, config))
   }, clock.nowMs)
   const out = createAlarmsOut(config.alarms, {
-    ...{ clock, alarm, onDelivery: metrics.alarmDelivered, scrub: createScrubber(() => secretsOf(config)) },
+    ...{ clock, onDelivery: metrics.alarmDelivered, scrub: createScrubber(() => secretsOf(config)) },
     source: ['rolekeeper', config.deployment.namespace, fleet?.instance].filter(Boolean).join(' '),
   })
   return {
@@ -91,6 +95,8 @@ export function createReports(
     earned,
     emit,
     alarm,
+    alarmTargets: out.targets,
+    resumed: out.adopt,
     close: out.close,
     ready: (urls, atWork, resumed) => {
       const signers = atWork.map(({ role, signer: address }) => ({ role, address }))
@@ -124,3 +130,15 @@ const withEarned = (counted: Metrics, earned: Earned): Metrics => ({
     earned.add(role, money)
   },
 })
+
+/** The facet of an alarm that is raised once, as it begins: what it is of lasts for as long as that is not well. Pure. */
+function facetOf(
+  { code, facts }: RolekeeperError,
+  { agents }: Pick<RunConfig, 'agents'>,
+): string | undefined {
+  if (code === 'role.down') return facetKey({ facet: 'role', about: String(facts.role) })
+  const agent = agents.find(({ signer }) => signer.address === String(facts.signer).toLowerCase())
+  return code === 'signer.safe' && agent !== undefined
+    ? facetKey({ facet: 'signer', about: agent.role })
+    : undefined
+}

@@ -151,7 +151,7 @@ function createRoleKey(
   let isAsked = false
   const note = (said: string, byAsking = false) => {
     // Its credentials may have been replaced.
-    if (said === 'kms.denied') config.store?.stale()
+    if (said === 'kms.denied') config.store?.stale(config.kms?.secretAccessKey)
     if (said !== outcome.said) outcome = { said, sinceMs: nowMs() }
     isAsked = byAsking
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RolekeeperError } from '../errors.ts'
 import type { Notice } from './alarm-shapes.ts'
 import { aboutOf } from './alarms.ts'
-import type { KeeperEvent } from './events.ts'
+import type { HeldEvent, KeeperEvent } from './events.ts'
 import { facetKey } from './facet.ts'
 
 /** An alarm is raised again each minute while it lasts: one that was not for so long is over. */
@@ -25,8 +25,10 @@ type Incident = Omit<Notice, 'action' | 'atMs'> & {
 export type Incidents = {
   /** An alarm was raised, or raised again. */
   readonly raise: (error: RolekeeperError, nowMs: number, facet?: string) => void
-  /** What was reported: a facet that is well again, a proposal that waits for a person or does no more. */
+  /** What was reported: how a facet is, a proposal that waits for a person or does no more. */
   readonly hear: (event: KeeperEvent, nowMs: number) => void
+  /** A proposal that waited for a person before this process began: its target has heard of it. */
+  readonly adopt: (held: HeldEvent, nowMs: number) => void
   /** End what has been silent for long. */
   readonly look: (nowMs: number) => void
 }
@@ -34,7 +36,9 @@ export type Incidents = {
 /** Keep incidents. @param of names the keeper, so that two never share an incident. @param tell gets each beginning and end. */
 export function createIncidents(of: string, tell: (notice: Notice) => void): Incidents {
   const open = new Map<string, Incident>()
-  const begin = (incident: Omit<Incident, 'key'>, about: readonly string[]): void => {
+  /** The facets that are not well: what is of them lasts as long. */
+  const unwell = new Set<string>()
+  const begin = (incident: Omit<Incident, 'key'>, about: readonly string[], isTold = true): void => {
     const key = createHash('sha256')
       .update(JSON.stringify([of, incident.code, ...about]))
       .digest('hex')
@@ -46,7 +50,7 @@ export function createIncidents(of: string, tell: (notice: Notice) => void): Inc
       return
     }
     open.set(key, { ...incident, key })
-    if (isNew) tell(noticeOf({ ...incident, key }, 'trigger', incident.lastAtMs))
+    if (isNew && isTold) tell(noticeOf({ ...incident, key }, 'trigger', incident.lastAtMs))
   }
   const end = (key: string, incident: Incident, nowMs: number) => {
     open.delete(key)
@@ -65,23 +69,38 @@ export function createIncidents(of: string, tell: (notice: Notice) => void): Inc
     },
     hear: (event, nowMs) => {
       if (event.type === 'workflow') endAllOf(event.id, nowMs)
-      if (event.type === 'facet' && event.state === 'ok') endAllOf(facetKey(event), nowMs)
-      if (event.type !== 'held') return
-      const { id, hash, role, check, message, expiresAt } = event
-      const fix = `read it: rolekeeper approve ${id.slice(0, 8)}`
-      const given = { code: 'approval.waits', about: `${role} ${id}`, message: `${check}: ${message}`, fix }
-      const approval = { id, hash, expiresAt }
-      begin({ ...given, severity: 'info', approval, lastAtMs: nowMs, endsWith: id }, [id, hash])
+      if (event.type === 'facet') {
+        const key = facetKey(event)
+        if (event.state !== 'ok') unwell.add(key)
+        else {
+          unwell.delete(key)
+          endAllOf(key, nowMs)
+        }
+      }
+      if (event.type === 'held') begin(...waitsOf(event, nowMs))
     },
+    adopt: (held, nowMs) => begin(...waitsOf(held, nowMs), false),
     look: (nowMs) => {
       for (const [key, incident] of open) {
-        const isOver = incident.approval === undefined && nowMs - incident.lastAtMs > RECOVERED_MS
+        const lasts = incident.approval !== undefined || unwell.has(incident.endsWith ?? '')
+        const isOver = !lasts && nowMs - incident.lastAtMs > RECOVERED_MS
         // A clock that was put back would keep it open for ever.
         if (incident.lastAtMs > nowMs) open.set(key, { ...incident, lastAtMs: nowMs })
         else if (isOver) end(key, incident, nowMs)
       }
     },
   }
+}
+
+/** The incident of a proposal that waits, and what names it. */
+function waitsOf(
+  { id, hash, role, check, message, expiresAt }: HeldEvent,
+  lastAtMs: number,
+): [incident: Omit<Incident, 'key'>, about: readonly string[]] {
+  const fix = `read it: rolekeeper approve ${id.slice(0, 8)}`
+  const given = { code: 'approval.waits', about: `${role} ${id}`, message: `${check}: ${message}`, fix }
+  const approval = { id, hash, expiresAt }
+  return [{ ...given, severity: 'info', approval, lastAtMs, endsWith: id }, [id, hash]]
 }
 
 function noticeOf(

@@ -119,6 +119,9 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   }
 }
 
+/** A target that is away for less loses nothing. */
+export const TARGET_FAILING_MS = 60_000
+
 /** Make the alarm of a target that takes nothing. */
 export const targetFailing = (name: string, problem: string | null, ms: number) =>
   new RolekeeperError(

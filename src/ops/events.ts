@@ -27,7 +27,7 @@ export type WorkflowEvent = {
 }
 
 /** A workflow waits for a person: nothing is prepared until `rolekeeper approve` names it. */
-type HeldEvent = {
+export type HeldEvent = {
   readonly type: 'held'
   readonly id: string
   readonly role: Role
@@ -222,9 +222,9 @@ export const workflowEvent = (after: Workflow, before: Workflow | null): KeeperE
 })
 
 /** Say that a workflow began to wait for a person; null when it did not. Pure. */
-export function heldEvent(after: Workflow, before: Workflow, nowMs: number): KeeperEvent | null {
+export function heldEvent(after: Workflow, before: Workflow | null, nowMs: number): HeldEvent | null {
   const { hold } = after
-  if (hold === undefined || hold.hash === before.hold?.hash) return null
+  if (hold === undefined || hold.hash === before?.hold?.hash) return null
   const { check, message, hash, untilMs } = hold
   const expiresAt = iso(untilMs)
   return { type: 'held', id: after.id, role: after.role, at: iso(nowMs), hash, check, message, expiresAt }

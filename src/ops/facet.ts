@@ -5,8 +5,10 @@ export const FACETS = [
   'pause',
   'kill',
   'journal',
+  'audit',
   'disk',
   'clock',
+  'secrets',
   'seats',
   'chain',
   'node',
@@ -20,6 +22,7 @@ export const FACETS = [
   'duty',
   'budget',
   'approvals',
+  'alarms',
 ] as const
 export type FacetName = (typeof FACETS)[number]
 

@@ -21,6 +21,8 @@ export type Gauges = {
   readonly nodes: readonly NodeHealth[]
   /** What is left on the disk of the state directory; null where that is not known. */
   readonly diskFreeBytes: number | null
+  /** How many records are on disk, and for how long the oldest that is not has waited; 0 where all are. */
+  readonly audit: { readonly records: number; readonly waitingMs: number }
   /** How long too few nodes have agreed on a newer block; 0 while enough do. */
   readonly quorumMissingMs: number
   readonly sweepAgeMs: number | null
@@ -66,6 +68,11 @@ export function createGauges(registry: Registry) {
     nodeHead: gauge('node_head_block', 'Newest block that a reading node has shown.', ['node']),
     nodeErrors: counter('node_errors_total', 'Answers of a reading node that failed.', ['node']),
     connections: counter('stream_connections_total', 'How often the stream of events was opened.'),
+    auditRecords: counter('audit_records_total', 'Number of the last record of the audit that is on disk.'),
+    auditWaiting: gauge(
+      'audit_waiting_seconds',
+      'Time for which the oldest record that is not on disk has waited.',
+    ),
     diskFree: gauge('disk_free_bytes', 'Free space on the disk of the state directory.'),
     money: gauge(
       'money_dollars',
@@ -92,6 +99,9 @@ export function setGauges(gauges: ReturnType<typeof createGauges>, now: Gauges):
   gauges.diskFree.set(now.diskFreeBytes ?? Number.NaN)
   gauges.connections.reset()
   gauges.connections.inc(now.feed.connections)
+  gauges.auditRecords.reset()
+  gauges.auditRecords.inc(now.audit.records)
+  gauges.auditWaiting.set(now.audit.waitingMs / 1_000)
   for (const each of [gauges.nodeState, gauges.nodeErrors]) each.reset()
   for (const { node, state, blocksBehind, headNumber, errors } of now.nodes) {
     gauges.nodeHead.set({ node }, headNumber === null ? Number.NaN : Number(headNumber))

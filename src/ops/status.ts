@@ -63,6 +63,8 @@ const keeperStatus = z.object({
   version: z.string(),
   startedAt: z.string(),
   ready: z.boolean(),
+  /** Where the audit ends on disk, as `rolekeeper audit verify --head` takes it. */
+  auditHead: z.string(),
   facets: z.array(
     z.object({
       facet: z.enum(FACETS),

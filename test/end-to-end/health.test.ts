@@ -1,8 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { NO_FAULTS } from '../../sandbox/kms/operations.ts'
+import { openRunConfig } from '../../src/config/config.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
+import { isWellKnown } from '../../src/sign/well-known.ts'
 import { runCommand } from '../support/commands.ts'
-import { createKeeperScene, type KeeperScene, type TestKeeper } from '../support/keeper-scene.ts'
+import {
+  createKeeperScene,
+  ENVIRONMENT,
+  type KeeperScene,
+  reached,
+  startTestKeeper,
+  type TestKeeper,
+} from '../support/keeper-scene.ts'
+import { type SecretManagers, startSecretManagers } from '../support/secret-managers.ts'
 
 let world: KeeperScene
 beforeAll(async () => {
@@ -74,6 +84,10 @@ it('shows how the keeper of a directory stands, and fails where none works', asy
     roles: [{ role: 'liquidator', signer: world.signer.toLowerCase(), mode: 'live', state: 'up' }],
     nodes: [{ node: 'read-1' }],
   })
+  const { auditHead } = JSON.parse(json.out)
+  expect(shown.out).toMatch(/^audit head \d+:\w{12}$/m)
+  const verified = await runCommand(['audit', 'verify', '--head', auditHead, '--directory', directory])
+  expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('what was noted is in it') })
   await world.rest()
   expect(await runCommand(['status', '--directory', directory])).toMatchObject({
     code: 5,
@@ -81,3 +95,63 @@ it('shows how the keeper of a directory stands, and fails where none works', asy
   })
   expect(await runCommand(['status', '--directory', '/nope'])).toMatchObject({ code: 2 })
 }, 30_000)
+
+describe('secrets', () => {
+  let there: SecretManagers
+  beforeAll(async () => {
+    there = await startSecretManagers('canary-token')
+  })
+  afterAll(() => there.close())
+
+  /** A keeper whose service key is in Vault. */
+  async function startBySecrets() {
+    there.vault.set('kv/keeper', { service: ENVIRONMENT.TEST_SECRET_KEY })
+    const file = world.configFile({
+      service: { url: world.service.url, secretKey: 'vault:kv/keeper#service' },
+      secrets: { everyMs: '1000', vault: { url: there.url, token: 'env:TOKEN' } },
+    })
+    const config = await openRunConfig(file, { env: { ...ENVIRONMENT, TOKEN: 'canary-token' }, isWellKnown })
+    const keeper = await startTestKeeper(config)
+    await keeper.until((event) => event.type === 'decision')
+    return keeper
+  }
+
+  it('that are away are told, and what they were goes on: it liquidates', async () => {
+    const keeper = await startBySecrets()
+    try {
+      there.fault = 'hang'
+      const told = await keeper.until(facetIs('secrets', '', 'warning'))
+      expect(told).toMatchObject({ code: 'secrets.unavailable', fix: expect.stringContaining('it runs') })
+      await keeper.until((event) => event.type === 'alarm' && event.facet === 'secrets')
+      expect(JSON.parse(await keeper.page('/readyz'))).toMatchObject({ ready: true })
+      await world.openUnderWater()
+      await keeper.until(reached('succeeded'))
+      there.fault = 'none'
+      await keeper.until(facetIs('secrets', '', 'ok'))
+      expect(keeper.log.join()).not.toContain('canary')
+    } finally {
+      there.fault = 'none'
+      await keeper.keeper.stop({ drainMs: 0 })
+    }
+  }, 60_000)
+
+  it('of which a new one does not work are named as the cause, until one works again', async () => {
+    const keeper = await startBySecrets()
+    try {
+      there.vault.set('kv/keeper', { service: 'canary-of-another-keeper' })
+      const told = await toldOf(keeper, 'secrets', '')
+      expect(told).toMatchObject({ cause: 'secrets', row: { code: 'secrets.not_taken' } })
+      expect(told.event).toMatchObject({ message: expect.stringContaining('vault:kv/keeper#service') })
+      await keeper.until(facetIs('service', '', 'failing'))
+      expect(JSON.parse(await keeper.page('/readyz')).facets.service).toMatchObject({
+        ...{ code: 'service.unauthorized', because: 'secrets' },
+      })
+      there.vault.set('kv/keeper', { service: ENVIRONMENT.TEST_SECRET_KEY })
+      await keeper.until(facetIs('secrets', '', 'ok'))
+      await keeper.until(facetIs('service', '', 'ok'))
+      expect(keeper.log.join()).not.toContain('canary')
+    } finally {
+      await keeper.keeper.stop({ drainMs: 0 })
+    }
+  }, 60_000)
+})

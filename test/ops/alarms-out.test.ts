@@ -60,7 +60,7 @@ function startOut(
   const deliveries: string[] = []
   let onDelivered = () => {}
   const out = createAlarmsOut(configs, {
-    ...{ clock: systemClock, source: 'rolekeeper test', scrub: createScrubber([]), alarm: () => undefined },
+    ...{ clock: systemClock, source: 'rolekeeper test', scrub: createScrubber([]) },
     onDelivery: (name, outcome) => {
       deliveries.push(`${name} ${outcome}`)
       onDelivered()
@@ -236,6 +236,25 @@ it('is over at once when the facet is well again that it is of', () => {
   expect(told[1]).toMatchObject({ action: 'resolve', key: told[0]?.key, atMs: 3 })
 })
 
+it('lasts for as long as the facet is not well that it is of, though it was raised but once', () => {
+  const told: Notice[] = []
+  const incidents = createIncidents('test', (notice) => told.push(notice))
+  const safe = {
+    type: 'facet',
+    at: '',
+    facet: 'signer',
+    about: 'allocator',
+    code: 'signer.safe',
+    message: '',
+  } as const
+  incidents.raise(alarm('signer.safe', { signer: '0x51' }), 0, 'signer/allocator')
+  incidents.hear({ ...safe, state: 'failing' }, 2_000)
+  incidents.look(24 * RECOVERED_MS)
+  expect(told.map(({ action }) => action)).toEqual(['trigger'])
+  incidents.hear({ ...safe, state: 'ok', code: 'ok' }, 25 * RECOVERED_MS)
+  expect(told.map(({ action }) => action)).toEqual(['trigger', 'resolve'])
+})
+
 it('tells what waits for a person, with what an answer names, until it moves on', () => {
   const told: Notice[] = []
   const incidents = createIncidents('test', (notice) => told.push(notice))
@@ -259,6 +278,20 @@ it('tells what waits for a person, with what an answer names, until it moves on'
   const moved = { type: 'workflow', id, role: 'allocator', workflowType: 'x', state: 'requested' } as const
   incidents.hear({ ...moved, at: expiresAt, durationMs: 0, subject: 'vault' }, 5)
   expect(told.at(-1)).toMatchObject({ action: 'resolve', atMs: 5 })
+})
+
+it('tells of what waited before a restart when it waits no more, and not a second time that it waits', () => {
+  const told: Notice[] = []
+  const incidents = createIncidents('test', (notice) => told.push(notice))
+  const [id, hash, at] = ['ab'.repeat(16), '5d'.repeat(32), '2026-01-01T00:00:00.000Z']
+  const what = { role: 'allocator', at, check: 'approval_always', message: 'Asked.', expiresAt: at } as const
+  const held = { type: 'held', id, hash, ...what } as const
+  incidents.adopt(held, 0)
+  incidents.hear(held, 1)
+  expect(told).toEqual([])
+  const moved = { type: 'workflow', id, role: 'allocator', workflowType: 'x', state: 'requested' } as const
+  incidents.hear({ ...moved, at, durationMs: 0, subject: 'vault' }, 5)
+  expect(told).toMatchObject([{ action: 'resolve', code: 'approval.waits', atMs: 5 }])
 })
 
 it('leaves no secret in what it tells', async () => {

@@ -18,6 +18,7 @@ const gauges: Gauges = {
   control: { killed: false, paused: true, pulled: [] },
   feed: { mode: 'polling', messageAgeMs: 1_500, connections: 2 },
   diskFreeBytes: 5_000_000_000,
+  audit: { records: 4_711, waitingMs: 1_500 },
   nodes: [
     {
       ...{ node: 'read-1', state: 'behind', sinceMs: 0, blocksBehind: 3 },

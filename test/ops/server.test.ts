@@ -9,7 +9,7 @@ const WELL: Facet = { facet: 'service', about: '', state: 'ok', code: 'ok', mess
 const STATUS: KeeperStatus = {
   ...{ at: '1970-01-01T00:00:00.000Z', environment: 'sandbox', chainId: 1, directory: '/state' },
   ...{ version: '0.1.0', startedAt: '1970-01-01T00:00:00.000Z', ready: true },
-  ...{ facets: [], roles: [], nodes: [], approvals: [] },
+  ...{ auditHead: `7:${'ab'.repeat(32)}`, facets: [], roles: [], nodes: [], approvals: [] },
 }
 let facets: readonly Facet[] = [WELL]
 const servers: OpsServer[] = []

@@ -1,6 +1,6 @@
 import { printable } from '../../errors.ts'
 import { readJournal } from '../../journal/open.ts'
-import type { AuditRecord, Head } from '../../ops/audit/chain.ts'
+import { type AuditRecord, type Head, headText } from '../../ops/audit/chain.ts'
 import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
 import { command, type Io, usageError } from '../command.ts'
@@ -106,7 +106,7 @@ function textOf(
     isWhole
       ? `Every record is as it was written${noted === 0 ? '; note the head elsewhere, and give it with --head another time' : ', and what was noted is in it'}.`
       : 'It is not as it was written. Where the directory was put back from a backup, the end is missing and no record is altered, and the keeper that started on it went into SAFE; anything else somebody did, or a disk.',
-    `Head: ${head.seq}:${head.hash}`,
+    `Head: ${headText(head)}`,
     '',
   ].join('\n')
 }

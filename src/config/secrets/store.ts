@@ -13,8 +13,8 @@ export type SecretStore = {
   readonly get: (text: string) => Secret | undefined
   /** Read all places anew, now. @returns why one could not be, or null; what was read last goes on. */
   readonly refresh: () => Promise<RolekeeperError | null>
-  /** Say that somebody refused what he was given: it may have been replaced meanwhile. */
-  readonly stale: () => void
+  /** Say that somebody refused what he was given, this secret where that is known: it may have been replaced meanwhile. */
+  readonly stale: (refused?: Secret) => void
   /** Read anew from time to time from now on. @returns what ends it. */
   readonly watch: (deps: WatchDeps) => () => void
   readonly close: () => void
@@ -28,6 +28,8 @@ type WatchDeps = {
   readonly onRead: (problem: RolekeeperError | null) => void
   /** Called with the references that have a new value. */
   readonly onReplaced: (references: readonly string[]) => void
+  /** Called with the reference of a value that somebody refused. */
+  readonly onRefused: (reference: string) => void
 }
 
 /**
@@ -98,12 +100,18 @@ async function createStore(texts: readonly string[], reader: Reader): Promise<Se
     return reading
   }
   let wake = () => {}
+  let onRefused: WatchDeps['onRefused'] = () => {}
   return {
     get: (text) => secrets.get(text),
     refresh: once,
-    stale: () => wake(),
+    stale: (refused) => {
+      const [found] = [...secrets].find(([, secret]) => secret === refused) ?? []
+      if (found !== undefined) onRefused(found)
+      wake()
+    },
     watch: (deps) => {
       replaced = deps.onReplaced
+      onRefused = deps.onRefused
       const stop = new AbortController()
       if (secrets.size > 0) {
         void follow(once, deps, stop.signal, (next) => {

@@ -6,7 +6,9 @@ import { type FacetName, type Finding, facetKey } from '../../ops/facet.ts'
  */
 const SUFFERS_FROM: Readonly<Partial<Record<FacetName, readonly FacetName[]>>> = {
   chain: ['clock', 'node'],
-  service: ['clock', 'chain', 'node'],
+  service: ['secrets', 'clock', 'chain', 'node'],
+  node: ['secrets'],
+  key: ['secrets'],
   seats: ['journal'],
   stream: ['service', 'chain'],
   role: ['journal', 'clock', 'chain', 'node', 'key', 'service'],
@@ -27,6 +29,9 @@ const AREAS: Readonly<Record<string, readonly FacetName[]>> = {
   journal: ['journal'],
 }
 
+/** What who was given a wrong secret says. */
+const DENIED = /^(service\.unauthorized|kms\.denied|node\.http_status)$/
+
 /** Say of each facet that suffers which one it suffers from in the end: keys to keys. Pure. */
 export function causesOf(found: readonly Finding[]): ReadonlyMap<string, string> {
   const notWell = found.filter(({ state }) => state !== 'ok')
@@ -42,7 +47,8 @@ function causeOf(finding: Finding, notWell: readonly Finding[]): Finding | undef
   if (finding.state === 'ok') return undefined
   const { facet, about, error } = finding
   const [area = ''] = String(error.facts.reason ?? error.code).split('.')
-  const candidates = SUFFERS_FROM[facet] ?? []
+  const reason = String(error.facts.reason ?? error.facts.lastErrorCode ?? error.code)
+  const candidates = (SUFFERS_FROM[facet] ?? []).filter((each) => each !== 'secrets' || DENIED.test(reason))
   // A role that is down for its policy is not down for the service, though that is away too.
   const possible = facet === 'role' && area in AREAS ? AREAS[area] : facet === 'role' ? [] : candidates
   return candidates

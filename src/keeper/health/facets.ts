@@ -58,6 +58,19 @@ export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets 
           reports.alarm(finding.error, key)
         next.set(key, { facet, said: isSettled ? facet.code : said })
       }
+      // What was not well is over where it is looked at no more: its pause was taken back, its seat is another's.
+      for (const [key, { facet, said }] of known) {
+        if (next.has(key) || said === 'ok') continue
+        const { facet: name, about } = facet
+        announce({
+          facet: name,
+          about,
+          state: 'ok',
+          code: 'ok',
+          message: 'there is no more of it',
+          sinceMs: nowMs(),
+        })
+      }
       known = next
     },
     list: () => [...known.values()].map(({ facet }) => facet),

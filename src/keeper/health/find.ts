@@ -2,6 +2,7 @@ import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { chainFinding, gasFinding, nodeFindings, noncesFinding } from './chain-findings.ts'
 import { budgetFinding } from './duty-findings.ts'
+import { keptFindings } from './kept-findings.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
 import { clockFinding, controlFindings, diskFinding, journalFinding, seatsFinding } from './own-findings.ts'
 import type { Probes } from './probes.ts'
@@ -39,6 +40,7 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     streamFinding(deps.feed()),
     ...(deps.standing().isStandby ? [] : findOfSeats(deps, probes)),
     approvalsFinding(live, nowMs),
+    ...keptFindings(deps.kept(), nowMs),
   ]
 }
 

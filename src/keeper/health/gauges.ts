@@ -28,6 +28,7 @@ export async function readGauges(deps: HealthDeps): Promise<Omit<Gauges, 'facets
       connections: feed?.connections ?? 0,
     },
     diskFreeBytes: deps.diskFreeBytes(),
+    audit: auditOf(deps, nowMs),
     nodes: deps.nodes()?.health() ?? [],
     quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
     sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
@@ -36,6 +37,11 @@ export async function readGauges(deps: HealthDeps): Promise<Omit<Gauges, 'facets
     capUsed: used.ofCap,
     roles: [...names].map((name) => readRole(name, used, deps)),
   }
+}
+
+function auditOf({ kept }: Pick<HealthDeps, 'kept'>, nowMs: number): Gauges['audit'] {
+  const { head, waitingSinceMs } = kept().audit
+  return { records: head.seq, waitingMs: nowMs - (waitingSinceMs ?? nowMs) }
 }
 
 function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][number] {

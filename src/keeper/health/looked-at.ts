@@ -10,6 +10,7 @@ import type { Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
 import type { Standing } from '../seating.ts'
 import type { Term } from '../term.ts'
+import type { Kept } from './kept-findings.ts'
 import { openMs } from './lookout.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
@@ -37,6 +38,7 @@ export type HealthDeps = {
   readonly directory: string
   /** By how much our clock is behind the service's, milliseconds, when it last answered; null before. */
   readonly behindServiceMs: () => number | null
+  readonly kept: () => Kept
 }
 
 export const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())

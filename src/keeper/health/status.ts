@@ -1,5 +1,6 @@
 import type { RunConfig } from '../../config/config.ts'
 import type { Accounts } from '../../journal/accounts.ts'
+import { headText } from '../../ops/audit/chain.ts'
 import type { SummaryEvent } from '../../ops/events.ts'
 import type { Facet } from '../../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../../ops/status.ts'
@@ -40,6 +41,7 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
     return {
       ...{ at: iso(clock.nowMs()), environment: config.environment, chainId: config.chain.id },
       ...{ directory: config.directory, version, startedAt },
+      auditHead: headText(looked.kept().audit.head),
       ready: facets.every(({ state }) => state !== 'failing'),
       facets: facets.map(({ sinceMs, ...facet }) => ({ ...facet, since: iso(sinceMs) })),
       roles: rolesOf(looked).map((place) => roleStatus(place, { gauges, used, money: money.last() })),

@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto'
 /** Where a chain of records ends: the number of its last record, and that record's hash. */
 export type Head = { readonly seq: number; readonly hash: string }
 
+/** Write a head as people note it, and as `rolekeeper audit verify --head` takes it. Pure. */
+export const headText = ({ seq, hash }: Head): string => `${seq}:${hash}`
+
 /** Before the first record. */
 export const GENESIS: Head = { seq: 0, hash: '0'.repeat(64) }
 

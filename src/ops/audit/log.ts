@@ -8,14 +8,26 @@ import { auditFolder, readSegment, type Segment, segmentName, segmentsIn } from 
 /** What is said beside the time and the kind of a record; plain JSON, no secret. */
 export type AuditFacts = Readonly<Record<string, unknown>>
 
+/** How an audit stands. */
+export type AuditState = {
+  /**
+   * Where the chain ends on disk: who notes it elsewhere can prove later that nothing of it was changed or cut. What is not on
+   * disk yet may go with the power, and its head would accuse somebody.
+   */
+  readonly head: Head
+  /** Since when something that was taken down is not on disk, Unix milliseconds; null while all is. */
+  readonly waitingSinceMs: number | null
+  /** What the start found that does not hold together: a person has to look. */
+  readonly damage: RolekeeperError | null
+}
+
 /** The record of everything that a keeper did and was told, each line bound to the one before. */
 export type AuditLog = {
   /** Take a record down; it is with the operating system by the end of the turn, and on disk after `flush`. */
   readonly record: (kind: string, facts: AuditFacts) => void
   /** Resolve when everything taken down so far is on disk. Throws RolekeeperError `audit.failed`, from then on always. */
   readonly flush: () => Promise<void>
-  /** Where the chain ends: who notes it elsewhere can prove later that nothing of it was changed or cut. */
-  readonly head: () => Head
+  readonly state: () => AuditState
   readonly close: () => Promise<void>
 }
 
@@ -24,8 +36,6 @@ type AuditDeps = {
   readonly nowMs: () => number
   /** Called once, when the disk takes nothing: from then on nothing may be signed. */
   readonly onFailed: (failure: RolekeeperError) => void
-  /** Called when what was found does not hold together: a person has to look. */
-  readonly onDamaged: (damage: RolekeeperError) => void
   /** Of a segment; tests have smaller ones. */
   readonly bytesMax?: number
   /** How many are kept. */
@@ -56,12 +66,16 @@ export async function openAudit(directory: string, deps: AuditDeps): Promise<Aud
 }
 
 /** A segment to be begun, and those that go for it. */
-type NextSegment = { readonly name: string; readonly gone: readonly Segment[] }
+type NextSegment = { readonly name: string; readonly head: Head; readonly gone: readonly Segment[] }
 
 class Writer implements AuditLog {
   readonly #folder: string
   readonly #deps: Required<AuditDeps>
   #head = GENESIS
+  /** Where the chain ends on disk. */
+  #headOnDisk = GENESIS
+  #waitingSinceMs: number | null = null
+  #damage: RolekeeperError | null = null
   #pending: string[] = []
   #handle: FileHandle | undefined
   #bytes = 0
@@ -85,8 +99,9 @@ class Writer implements AuditLog {
     const { lines, bytes, cut } = readSegment(last)
     const found = endOf(last, lines)
     this.#head = found.head
+    this.#headOnDisk = found.head
     if (found.isDamaged) {
-      this.#deps.onDamaged(damaged(last.path))
+      this.#damage = damaged(last.path)
       return this.#enter(this.#segmentAfter())
     }
     this.#handle = await open(last.path, 'a', 0o600)
@@ -110,11 +125,22 @@ class Writer implements AuditLog {
   #take(record: { readonly at: string; readonly kind: string }): void {
     const { line, head } = lineAfter(this.#head, record)
     this.#head = head
+    this.#waitingSinceMs ??= this.#deps.nowMs()
     this.#pending.push(line)
     this.#taken += 1
   }
 
-  readonly head = () => this.#head
+  /** What was taken down up to here is on disk; what came meanwhile waits. */
+  #onDisk(upTo: number, head: Head): void {
+    this.#synced = upTo
+    this.#headOnDisk = head
+    this.#waitingSinceMs = this.#taken > upTo ? this.#deps.nowMs() : null
+  }
+
+  readonly state = (): AuditState => ({
+    head: this.#headOnDisk,
+    ...{ waitingSinceMs: this.#waitingSinceMs, damage: this.#damage },
+  })
 
   #now(): string {
     return new Date(this.#deps.nowMs()).toISOString()
@@ -146,7 +172,7 @@ class Writer implements AuditLog {
       const sync = this.#wantsSync || isFull
       this.#wantsSync = false
       const text = this.#pending.join('')
-      const upTo = this.#taken
+      const [upTo, head] = [this.#taken, this.#head]
       this.#pending = []
       // What is taken down from here on stands behind the first record of the next segment.
       const next = isFull ? this.#segmentAfter() : undefined
@@ -154,7 +180,7 @@ class Writer implements AuditLog {
       this.#bytes += Buffer.byteLength(text)
       if (!sync) continue
       await this.#handle?.datasync()
-      this.#synced = upTo
+      this.#onDisk(upTo, head)
       if (next !== undefined) await this.#enter(next)
     }
   }
@@ -170,16 +196,16 @@ class Writer implements AuditLog {
       ...{ at: this.#now(), kind: 'segment', prev: hash },
       ...(gone.length === 0 ? {} : { dropped: { before } }),
     })
-    return { name, gone }
+    return { name, head: this.#head, gone }
   }
 
-  async #enter({ name, gone }: NextSegment): Promise<void> {
+  async #enter({ name, head, gone }: NextSegment): Promise<void> {
     const line = this.#pending.shift() ?? ''
     await this.#handle?.close()
     this.#handle = await open(join(this.#folder, name), 'ax', 0o600)
     await this.#handle.appendFile(line)
     await this.#handle.datasync()
-    this.#synced += 1
+    this.#onDisk(this.#synced + 1, head)
     this.#bytes = Buffer.byteLength(line)
     // What says that they went is on disk.
     for (const { path } of gone) rmSync(path, { force: true })

@@ -192,12 +192,15 @@ describe('later', () => {
       everyMs: 60_000,
       onRead: () => (heard.length === 0 ? undefined : resolve()),
       onReplaced: (references) => heard.push(...references),
+      onRefused: (reference) => heard.push(`${reference} refused`),
     })
     there.aws.set('prod/keeper', JSON.stringify({ service: 'canary-service-2' }))
     store.stale()
     await promise
     expect(heard).toEqual(['aws:prod/keeper#service'])
     expect(sleeps.slice(0, 2)).toEqual([60_000, 5_000])
+    store.stale(store.get('aws:prod/keeper#service'))
+    expect(heard.at(-1)).toBe('aws:prod/keeper#service refused')
     end()
     store.close()
   })

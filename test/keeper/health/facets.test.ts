@@ -101,3 +101,10 @@ it('forgets a facet that is there no more', () => {
   at(5)
   expect([facets.list(), events]).toEqual([[], []])
 })
+
+it('says that one is over which is there no more: a pause of one role that was taken back', () => {
+  const { at, events } = look()
+  at(0, { ...KILLED, about: 'allocator', facet: 'pause' })
+  at(1, { facet: 'pause', about: '', state: 'ok', message: 'off' })
+  expect(events.at(-1)).toMatchObject({ facet: 'pause', about: 'allocator', state: 'ok', code: 'ok' })
+})

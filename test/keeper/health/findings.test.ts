@@ -7,10 +7,11 @@ import {
   gasFinding,
   nodeFindings,
 } from '../../../src/keeper/health/chain-findings.ts'
+import { type Kept, keptFindings } from '../../../src/keeper/health/kept-findings.ts'
 import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/own-findings.ts'
 import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/role-findings.ts'
 import type { RoleAtWork } from '../../../src/keeper/role.ts'
-import type { FacetName, Finding } from '../../../src/ops/facet.ts'
+import { type FacetName, type Finding, facetKey } from '../../../src/ops/facet.ts'
 import { SIGNER } from '../../support/workflows.ts'
 
 const NOW = 10_000_000
@@ -186,5 +187,64 @@ describe('the cause', () => {
       bad('role', 'liquidator', 'policy.refused'),
     ]
     expect([...causesOf(found)]).toEqual([])
+  })
+})
+
+describe('what a keeper keeps and is given', () => {
+  const problem = (code: string) => new RolekeeperError(code, 'It is so.')
+  const well: Kept = {
+    audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
+    ...{ secrets: { unread: null, refused: null }, targets: [] },
+  }
+  const target = { name: 'ops', failingSinceMs: NOW - 60_001, problem: 'no answer within 5000 ms' }
+  it.each<[string, Partial<Kept>, readonly string[]]>([
+    ['well', {}, []],
+    ['written to within 3 s', { audit: { ...well.audit, waitingSinceMs: NOW - 3_000 } }, []],
+    [
+      'not written to for longer',
+      { audit: { ...well.audit, waitingSinceMs: NOW - 3_001 } },
+      ['audit failing audit.not_writing'],
+    ],
+    [
+      'altered',
+      { audit: { ...well.audit, damage: problem('audit.damaged') } },
+      ['audit warning audit.damaged'],
+    ],
+    [
+      'a secret that cannot be read: the last one goes on',
+      { secrets: { unread: problem('secrets.unavailable'), refused: null } },
+      ['secrets warning secrets.unavailable'],
+    ],
+    [
+      'a new secret that is refused',
+      { secrets: { unread: problem('secrets.unavailable'), refused: problem('secrets.not_taken') } },
+      ['secrets failing secrets.not_taken'],
+    ],
+    [
+      'a target that hangs for a minute',
+      { targets: [target, { name: 'pager', failingSinceMs: null, problem: null }] },
+      ['alarms/ops warning alarms.target_failing'],
+    ],
+    ['a target that hangs for less', { targets: [{ ...target, failingSinceMs: NOW - 60_000 }] }, []],
+  ])('is %s', (_, change, expected) => {
+    const found = keptFindings({ ...well, ...change }, NOW).filter(({ state }) => state !== 'ok')
+    expect(found.map((each) => `${facetKey(each)} ${told(each).join(' ')}`)).toEqual(expected)
+  })
+
+  it('is the cause of what is refused for it, and of nothing else', () => {
+    const failing = (facet: FacetName, error: RolekeeperError): Finding => ({
+      ...{ facet, about: '', state: 'failing', error },
+    })
+    const secrets = failing('secrets', problem('secrets.not_taken'))
+    const of = (facet: FacetName, error: RolekeeperError) =>
+      causesOf([secrets, failing(facet, error)]).get(facet)
+    expect(of('service', problem('service.unauthorized'))).toBe('secrets')
+    expect(of('service', problem('service.stale'))).toBeUndefined()
+    const denied = new RolekeeperError('key.not_signing', 'No.', { facts: { reason: 'kms.denied' } })
+    expect(of('key', denied)).toBe('secrets')
+    const down = (lastErrorCode: string) =>
+      new RolekeeperError('node.left_out', 'No.', { facts: { lastErrorCode } })
+    expect(of('node', down('node.http_status'))).toBe('secrets')
+    expect(of('node', down('node.timeout'))).toBeUndefined()
   })
 })

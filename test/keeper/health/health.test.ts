@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { loadRunConfig } from '../../../src/config/config.ts'
 import { RolekeeperError, refuse } from '../../../src/errors.ts'
 import { startHealth } from '../../../src/keeper/health/health.ts'
+import type { Kept } from '../../../src/keeper/health/kept-findings.ts'
 import { openRecords } from '../../../src/keeper/records.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { createMetrics } from '../../../src/ops/metrics.ts'
@@ -20,7 +21,11 @@ const EXAMPLE = {
   },
   isWellKnown: () => false,
 }
-const DEPS = { behindServiceMs: () => null }
+const KEPT: Kept = {
+  audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
+  ...{ secrets: { unread: null, refused: null }, targets: [] },
+}
+const DEPS = { behindServiceMs: () => null, kept: () => KEPT }
 const FACTS = {
   version: '0.0.0',
   environment: 'sandbox',

@@ -2,13 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { RolekeeperError } from '../../../src/errors.ts'
 import type { AuditRecord } from '../../../src/ops/audit/chain.ts'
 import { type AuditLog, openAudit } from '../../../src/ops/audit/log.ts'
 import { auditFolder } from '../../../src/ops/audit/segments.ts'
 import { verifyAudit } from '../../../src/ops/audit/verify.ts'
-
-const damages: RolekeeperError[] = []
 
 const open = (directory: string, more: { bytesMax?: number; segmentsMax?: number } = {}) =>
   openAudit(directory, {
@@ -16,7 +13,6 @@ const open = (directory: string, more: { bytesMax?: number; segmentsMax?: number
     onFailed: (failure) => {
       throw failure
     },
-    onDamaged: (damage) => damages.push(damage),
     ...more,
   })
 
@@ -44,8 +40,10 @@ describe('the audit', () => {
     again.record('note', { index: 4 })
     await again.close()
     const seen: AuditRecord[] = []
-    const { records, head, problems } = verifyAudit(folder, [again.head(), log.head()], (record) =>
-      seen.push(record),
+    const { records, head, problems } = verifyAudit(
+      folder,
+      [again.state().head, log.state().head],
+      (record) => seen.push(record),
     )
     expect({ records, problems, seq: head.seq }).toEqual({ records: 5, problems: [], seq: 5 })
     expect(seen.map(({ kind, index }) => [kind, index])).toEqual([
@@ -64,7 +62,7 @@ describe('the audit', () => {
       const altered = Buffer.from(whole)
       altered[at] = (altered[at] ?? 0) ^ (1 << (at % 8))
       writeFileSync(path, altered)
-      if (verifyAudit(folder, [log.head()]).problems.length === 0) missed.push(at)
+      if (verifyAudit(folder, [log.state().head]).problems.length === 0) missed.push(at)
     }
     expect(missed).toEqual([])
   })
@@ -96,14 +94,14 @@ describe('the audit', () => {
     const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
     writeFileSync(path, `${lines.slice(0, 4).join('\n')}\n`)
     expect(problems(folder)).toEqual([])
-    expect(problems(folder, [log.head()])).toEqual([
+    expect(problems(folder, [log.state().head])).toEqual([
       'ends with record 4, and record 6 was noted: the end was cut off, or an older copy was put back',
     ])
     const again = await open(directory)
     for (const index of [1, 2, 3]) again.record('other', { index })
     await again.close()
     expect(problems(folder)).toEqual([])
-    expect(problems(folder, [{ ...log.head(), hash: log.head().hash.slice(0, 12) }])).toEqual([
+    expect(problems(folder, [{ ...log.state().head, hash: log.state().head.hash.slice(0, 12) }])).toEqual([
       'record 6 has another hash than was noted: the log was rewritten, or an older copy was put back and written on',
     ])
   })
@@ -116,7 +114,7 @@ describe('the audit', () => {
     expect(problems(folder).join()).toMatch(/no end: a crash cut it off/)
     const again = await open(directory)
     await again.close()
-    expect(verifyAudit(folder, [log.head()])).toMatchObject({
+    expect(verifyAudit(folder, [log.state().head])).toMatchObject({
       problems: [],
       last: { kind: 'cut', bytes: 13 },
     })
@@ -127,11 +125,10 @@ describe('the audit', () => {
     await log.close()
     const path = file(folder)
     writeFileSync(path, readFileSync(path, 'utf8').replace('"index":2', '"index":7'))
-    damages.length = 0
     const again = await open(directory)
     again.record('note', { index: 4 })
     await again.close()
-    expect(damages.map(({ code }) => code)).toEqual(['audit.damaged'])
+    expect(again.state().damage).toMatchObject({ code: 'audit.damaged' })
     expect(verifyAudit(folder, []).problems).toMatchObject([
       { line: 3, what: 'record 3 is not as it was written, or the one before it was replaced' },
     ])
@@ -146,7 +143,7 @@ describe('the audit', () => {
     }
     await log.close()
     expect(readdirSync(folder)).toHaveLength(4)
-    expect(verifyAudit(folder, [log.head()])).toMatchObject({ problems: [], last: { index: 99 } })
+    expect(verifyAudit(folder, [log.state().head])).toMatchObject({ problems: [], last: { index: 99 } })
     const again = await open(directory, { bytesMax: 500, segmentsMax: 4 })
     again.record('note', { index: 100 })
     await again.close()
@@ -164,12 +161,24 @@ describe('the audit', () => {
     const { folder, log } = await written(0)
     const flushes = Array.from({ length: 50 }, async (_, index) => {
       log.record('note', { index })
-      const { seq } = log.head()
       await log.flush()
-      expect(verifyAudit(folder, []).head.seq).toBeGreaterThanOrEqual(seq)
+      const { head, last } = verifyAudit(folder, [])
+      expect(last?.index).toBeGreaterThanOrEqual(index)
+      expect(head.seq).toBeGreaterThanOrEqual(log.state().head.seq)
     })
     await Promise.all(flushes)
     await log.close()
-    expect(verifyAudit(folder, [log.head()]).problems).toEqual([])
+    expect(verifyAudit(folder, [log.state().head]).problems).toEqual([])
+  })
+
+  it('shows as its head what is on disk alone, and since when something is not', async () => {
+    const { folder, log } = await written(2)
+    const before = log.state()
+    expect(before).toMatchObject({ waitingSinceMs: null, damage: null })
+    log.record('note', { index: 3 })
+    expect(log.state()).toEqual({ ...before, waitingSinceMs: 1_750_000_000_000 })
+    await log.flush()
+    expect(log.state()).toMatchObject({ head: verifyAudit(folder, []).head, waitingSinceMs: null })
+    await log.close()
   })
 })
