@@ -34,14 +34,18 @@ type Why = (otherwise: string) => Pick<Due, 'check' | 'message' | 'chosen'>
  * A person is told once half of the time is gone in which it can be made: sources that speak late are waited for until then.
  */
 function scheduled(
-  { name, scheduled: type }: ReportSeen,
+  report: ReportSeen,
   { schedule, lateSMax }: ReportPolicy,
   nowS: number,
   why: Why,
 ): readonly Due[] {
+  const { name, scheduled: type } = report
+  const last = newest(report)
+  const isFirst = last === null || last.submittedAtS === 0
   const dueOf = (atS: number, told: Pick<Due, 'check' | 'message' | 'chosen'>): Due => ({
     ...{ what: 'nav report', subject: name, sinceMs: atS * 1_000, untilMs: (atS + lateSMax) * 1_000 },
     ...{ graceMs: Math.max(1, lateSMax * 500), ...told },
+    ...(isFirst ? {} : { lastAtMs: last.valuationTimeS * 1_000 }),
   })
   const [lastS, nextS] = [latestDue(schedule, nowS), nextDue(schedule, nowS)]
   const isMade = type !== null && type.latest.submittedAtS !== 0 && (lastS ?? 0) <= type.latest.valuationTimeS

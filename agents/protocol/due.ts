@@ -9,6 +9,8 @@ export type Due = {
   readonly untilMs?: number
   /** Done within so long, it is not late; above 0. */
   readonly graceMs: number
+  /** When the last of its kind was made, where it is one that is made again and again, Unix milliseconds. */
+  readonly lastAtMs?: number
   /** For people, with its unit. */
   readonly amount?: string
   readonly usdMicros?: bigint

@@ -30,6 +30,8 @@ export type RoleFigures = {
   readonly dutyLate: number
   /** Until something is due next; null where nothing is known to be. */
   readonly nextDueMs: number | null
+  /** Since the time that its last report is of, the oldest of several; null of a role that makes none. */
+  readonly reportAgeMs: number | null
   /** Since it last acted; null: never. */
   readonly lastActAgeMs: number | null
   /** What is due and left alone, by the rule that leaves it: millionths of a US dollar. */
@@ -76,6 +78,11 @@ export function createRoleGauges(registry: Registry) {
       'Time until a role is due next; absent where nothing is known to be.',
       ['role'],
     ),
+    reportAge: gauge(
+      'report_age_seconds',
+      'Time since what the last report is of, the oldest of several; absent where none was made.',
+      ['role'],
+    ),
     lastAct: gauge('last_act_age_seconds', 'Time since a role last acted.', ['role']),
     left: gauge('left_alone_dollars', 'What is due and left alone, by the rule that leaves it.', [
       'role',
@@ -99,9 +106,11 @@ export function setRoleGauges(gauges: RoleGauges, roles: readonly RoleFigures[])
     allowances: allowancesBy,
     approvalExpires,
     nextDue,
+    reportAge,
     left,
   } = gauges
-  for (const each of [safeBy, budgetsBy, allowancesBy, approvalExpires, nextDue, left]) each.reset()
+  for (const each of [safeBy, budgetsBy, allowancesBy, approvalExpires, nextDue, reportAge, left])
+    each.reset()
   for (const { role, budgets, allowances, safe, inventory, leftUsdMicros, ...figures } of roles) {
     for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
     gauges.up.set({ role }, Number(figures.up))
@@ -120,6 +129,7 @@ export function setRoleGauges(gauges: RoleGauges, roles: readonly RoleFigures[])
     gauges.dutyLate.set({ role }, figures.dutyLate)
     gauges.dutyLateFor.set({ role }, figures.dutyLateMs / 1_000)
     if (figures.nextDueMs !== null) nextDue.set({ role }, figures.nextDueMs / 1_000)
+    if (figures.reportAgeMs !== null) reportAge.set({ role }, figures.reportAgeMs / 1_000)
     gauges.lastAct.set({ role }, seconds(figures.lastActAgeMs))
     for (const [check, usdMicros] of Object.entries(leftUsdMicros))
       left.set({ role, check }, Number(usdMicros) / 1e6)

@@ -463,6 +463,7 @@ describe('the metrics of a keeper', () => {
       'duty_late',
       'duty_late_seconds',
       'next_due_seconds',
+      'report_age_seconds',
       'left_alone_dollars',
     ]
     expect(all.filter((name) => !fed.has(name) && !later.includes(name.replace('rolekeeper_', '')))).toEqual(

@@ -41,6 +41,7 @@ const gauges: Gauges = {
       decisionAgeMs: 250,
       nativeBalanceWei: 1_500_000_000_000_000_000n,
       ...{ dutyLateMs: 65_000, dutyLate: 2, nextDueMs: 30_000, lastActAgeMs: 12_000 },
+      ...{ reportAgeMs: 86_400_000 },
       leftUsdMicros: { debt_below_minimum: 31_000_000n },
       gasRunwayWorkflows: 7.5,
       exposureUsdMicros: 42_000_000n,

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ALARM_CODES } from '../../src/ops/alarm-codes.ts'
@@ -77,15 +78,18 @@ describe('the rules for Prometheus', () => {
     })
   })
 
-  it('say what their unit tests expect, each of them', async () => {
-    const file = 'test/ops/rules/alerts.test.yaml'
-    const { ok, said } = await askPromtool(['test', 'rules', file])
-    expect(said).toContain('SUCCESS')
-    expect(ok).toBe(true)
-    const tested = readFileSync(file, 'utf8')
-    const [ours = ''] = FILES
-    expect(rulesOf(ours).filter(({ alert }) => !tested.includes(`alertname: ${alert}`))).toEqual([])
-  })
+  it.each(FILES)(
+    'of %s say what their unit tests expect, each of them, and when they say nothing',
+    async (rulesFile) => {
+      const file = `test/ops/rules/${basename(rulesFile, '.yaml')}.test.yaml`
+      const { ok, said } = await askPromtool(['test', 'rules', file])
+      expect(said).toContain('SUCCESS')
+      expect(ok).toBe(true)
+      const tested = readFileSync(file, 'utf8')
+      const without = rulesOf(rulesFile).filter(({ alert }) => !tested.includes(`alertname: ${alert}`))
+      expect(without).toEqual([])
+    },
+  )
 
   it('name a severity, a summary and a page that names them, and each page that names one is its page', () => {
     const wrong = rules.filter(({ alert, labels, annotations: { summary, runbook = '' } }) => {
@@ -134,19 +138,36 @@ describe('what a real Prometheus has of a run', () => {
     ...dashboards.flatMap(({ panels }) =>
       panels.flatMap(({ targets }) => targets.map(({ expr }) => whole(expr))),
     ),
+    // The questions of its table.
+    ...readFileSync('docs/metrics.md', 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .flatMap((line) => [...line.matchAll(/`([^`]*\brolekeeper_[^`]*)`/g)])
+      .map(([, query = '']) => query.replaceAll('\\|', '|')),
     ...rules.map(({ expr }) => expr),
   ]
-
-  it('answers every query of panels and rules, each of families that the run exports', async () => {
-    expect(queries.length).toBeGreaterThan(80)
-    for (const query of queries) await prometheus.ask(query)
+  /** The families that queries ask for and the run does not export. */
+  const unknownIn = (asked: readonly string[]): readonly string[] => {
     const exported = new Set([...page.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
-    // Those of a fleet are held against its page by test/ops/metrics.test.ts.
-    const [ours = ''] = FILES
-    const asked = [...queries.slice(0, -rules.length), ...rulesOf(ours).map(({ expr }) => expr)]
+    const names = asked
       .flatMap((query) => query.match(/\b(?:rolekeeper|nodejs)_\w+/g) ?? [])
       .map((name) => name.replace(/_(?:bucket|count|sum)$/, ''))
-    expect([...new Set(asked)].filter((name) => !exported.has(name))).toEqual([])
+    return [...new Set(names)].filter((name) => !exported.has(name))
+  }
+
+  it('answers every query of panels, rules and docs/metrics.md, each of families that the run exports', async () => {
+    expect(queries.length).toBeGreaterThan(80)
+    for (const query of queries) await prometheus.ask(query)
+    // Those of a fleet are held against its page by test/ops/metrics.test.ts.
+    const [ours = ''] = FILES
+    expect(unknownIn([...queries.slice(0, -rules.length), ...rulesOf(ours).map(({ expr }) => expr)])).toEqual(
+      [],
+    )
+  })
+
+  it('finds a rule that asks for a metric which is not there, though promtool finds nothing wrong with it', async () => {
+    const wrong = rulesOf('config/alerts.yaml').map(({ expr }) => expr.replace('duty_late', 'duties_late'))
+    expect(unknownIn(wrong)).toEqual(['rolekeeper_duties_late'])
   })
 
   /** What did not happen in this run, or not always so soon. */
@@ -156,7 +177,7 @@ describe('what a real Prometheus has of a run', () => {
       'Realised, 1 day',
       'Realised since the start',
       'Alarms, 1 hour',
-      ...['Next due', 'Refusals by check, 15 minutes'],
+      ...['Next due, and age of the last report', 'Refusals by check, 15 minutes'],
     ],
     ...['Approvals: time left', 'Left alone, in dollars, by rule', 'Outcomes, 1 hour', 'Money by part'],
     ...['Allowances used', 'Shadow verdicts, 1 hour', 'Nodes that stand alone, 1 hour', 'Webhook requests'],

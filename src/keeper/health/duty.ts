@@ -24,6 +24,8 @@ export type DutyState = {
   readonly lastProposalAtMs: number | null
   /** When something is due next. */
   readonly nextDueAtMs: number | null
+  /** When the last of what is made again and again was made: of the oldest. */
+  readonly lastMadeAtMs: number | null
   readonly actsSinceStart: number
   /** What was refused in the last minutes and since it acted last, the newest last. */
   readonly refusedSinceAct: readonly Refused[]
@@ -72,6 +74,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
     .map((due) => ({ ...due, lateMs: nowMs - due.sinceMs }))
     .filter((due) => due.chosen !== true && due.lateMs > graceOf(due))
     .toSorted(byHarm)
+  const made = dues.flatMap(({ lastAtMs }) => lastAtMs ?? [])
   const next = dues.map(({ sinceMs }) => sinceMs).filter((atMs) => atMs > nowMs)
   return {
     ...{ role, startedAtMs, lastActAtMs, lastProposalAtMs, actsSinceStart },
@@ -80,6 +83,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
     lateMs: Math.max(0, ...late.map(({ lateMs }) => lateMs)),
     nothingBecause: becauseOf(memory, late, nowMs),
     nextDueAtMs: next.length === 0 ? null : Math.min(...next),
+    lastMadeAtMs: made.length === 0 ? null : Math.min(...made),
     refusedSinceAct: newOf(memory, nowMs).filter(({ atMs }) => atMs > (lastActAtMs ?? 0)),
     checks: new Set(
       [...(last?.decision.passedOver ?? []), ...newOf(memory, nowMs)].map(({ check }) => check),

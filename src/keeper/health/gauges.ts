@@ -79,12 +79,14 @@ function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][num
 function dutyOf(keys: readonly Pick<RoleAtWork, 'duties'>[], nowMs: number) {
   const duties = keys.map((key) => key.duties())
   const next = duties.flatMap(({ nextDueAtMs }) => nextDueAtMs ?? [])
+  const made = duties.flatMap(({ lastMadeAtMs }) => lastMadeAtMs ?? [])
   const acts = duties.flatMap(({ lastActAtMs }) => lastActAtMs ?? [])
   const [latest] = duties.toSorted((one, other) => other.lateMs - one.lateMs)
   return {
     dutyLateMs: latest?.lateMs ?? 0,
     dutyLate: latest?.lateCount ?? 0,
     leftUsdMicros: latest?.leftUsdMicros ?? {},
+    reportAgeMs: made.length === 0 ? null : nowMs - Math.min(...made),
     nextDueMs: next.length === 0 ? null : Math.max(0, Math.min(...next) - nowMs),
     lastActAgeMs: acts.length === 0 ? null : nowMs - Math.max(...acts),
   }

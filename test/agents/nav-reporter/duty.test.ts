@@ -37,7 +37,9 @@ it('owes the scheduled report that is not made, late after half of what the poli
   })
   expect(now).toMatchObject({ untilMs: (NOW_S + 40) * 1_000, check: 'quorum_short' })
   expect(now?.message).toContain('source_failed')
-  expect(next).toMatchObject({ what: 'nav report', sinceMs: (NOW_S + 60) * 1_000 })
+  const lastAtMs = (NOW_S - 60) * 1_000
+  expect(next).toMatchObject({ what: 'nav report', sinceMs: (NOW_S + 60) * 1_000, lastAtMs })
+  expect(owed({ scheduled: typeSeen(NONE), interim: null })[0]?.lastAtMs).toBeUndefined()
 })
 
 it('owes only the next where the last is made, and interim ones from the heartbeat on', () => {

@@ -6,7 +6,14 @@ import { budgetFinding, owedFinding } from '../../../src/keeper/health/duty-find
 const AT = Date.parse('2026-01-01T12:00:00Z')
 const state = (changes: Partial<DutyState> = {}): DutyState => ({
   ...{ role: 'liquidator', late: [], lateCount: 0, lateMs: 0, nothingBecause: [], lastActAtMs: null },
-  ...{ lastProposalAtMs: null, nextDueAtMs: null, actsSinceStart: 0, startedAtMs: AT, lookedAt: 0 },
+  ...{
+    lastProposalAtMs: null,
+    nextDueAtMs: null,
+    lastMadeAtMs: null,
+    actsSinceStart: 0,
+    startedAtMs: AT,
+    lookedAt: 0,
+  },
   ...{ refusedSinceAct: [], checks: new Set(), budgets: [], leftUsdMicros: {} },
   ...changes,
 })

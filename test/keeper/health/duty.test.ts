@@ -69,14 +69,15 @@ it('says the worst first, five of them, and never what the policy wants left alo
     debt('chosen', { sinceMs: 0, chosen: true }),
     ...[1n, 3n, 2n].map((usdMicros) => debt(`worth ${usdMicros}`, { sinceMs: 40_000, usdMicros })),
     ...[30_000, 20_000, 10_000].map((sinceMs) => debt(`since ${sinceMs}`, { sinceMs })),
-    debt('to come', { sinceMs: 60_000 }),
+    debt('to come', { sinceMs: 60_000, lastAtMs: 30_000 }),
+    debt('to come later', { sinceMs: 70_000, lastAtMs: 20_000 }),
   ]
   book.decided(NOTHING, observation())
   const state = book.state()
   expect(state.late.map(({ subject }) => subject)).toEqual([
     ...['worth 3', 'worth 2', 'worth 1', 'since 10000', 'since 20000'],
   ])
-  expect(state).toMatchObject({ lateCount: 6, lateMs: 40_000, nextDueAtMs: 60_000 })
+  expect(state).toMatchObject({ lateCount: 6, lateMs: 40_000, nextDueAtMs: 60_000, lastMadeAtMs: 20_000 })
 })
 
 it('says first what keeps late things, then refusals of the last minutes, then what the most are left alone by', () => {
