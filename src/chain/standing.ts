@@ -60,18 +60,8 @@ export function createStanding(options: StandingDeps): Standing {
     return now
   }
 
-  /** The agreed head that stood when the quorum was first seen missing. */
-  let missing: { readonly atHash: string | undefined; readonly sinceMs: number } | undefined
-  function quorumMissingSinceMs(): number | null {
-    const head = agreedHead()
-    if (hasQuorum(nodes.map(stateOf), options)) missing = undefined
-    else if (missing?.atHash !== head?.hash || missing === undefined)
-      missing = { atHash: head?.hash, sinceMs: clock.nowMs() }
-    return missing?.sinceMs ?? null
-  }
-
   return {
-    quorumMissingSinceMs,
+    quorumMissingSinceMs: createQuorumMissing(options, stateOf),
     order: () =>
       nodes
         .map((node) => ({
@@ -118,6 +108,22 @@ function hasQuorum(
     head !== undefined &&
     nodes.every((node) => (tips.tip(node)?.number ?? 0n) <= head.number)
   )
+}
+
+/** Keep since when no quorum shows a newer block. */
+function createQuorumMissing(
+  options: StandingDeps,
+  stateOf: (node: Endpoint) => NodeHealth['state'],
+): () => number | null {
+  /** The agreed head that stood when the quorum was first seen missing. */
+  let missing: { readonly atHash: string | undefined; readonly sinceMs: number } | undefined
+  return () => {
+    const head = options.agreedHead()
+    if (hasQuorum(options.nodes.map(stateOf), options)) missing = undefined
+    else if (missing?.atHash !== head?.hash || missing === undefined)
+      missing = { atHash: head?.hash, sinceMs: options.clock.nowMs() }
+    return missing?.sinceMs ?? null
+  }
 }
 
 /** A node that has not shown the newest height yet is where it was at the last: a block that is a moment late says nothing. */
