@@ -8,6 +8,7 @@ import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { openRunConfig } from '../../src/config/config.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
 import {
   createKeeperScene,
@@ -130,6 +131,7 @@ async function configWith(changes: Readonly<Record<string, unknown>>) {
     service: { url: world.service.url, secretKey: 'aws:keeper#service', webhook },
     alarms: [{ name: 'one', kind: 'webhook', url: 'env:ALARM_URL', key: 'aws:keeper#alarm' }],
     traces: { url: collector.url, headers: { authorization: 'env:TRACES' } },
+    console: { host: '127.0.0.1', port: '0' },
     sources: [{ name: 'admin', url: 'env:ALARM_URL', headers: { authorization: 'env:SOURCE' } }],
     secrets: {
       everyMs: '1000',
@@ -186,9 +188,10 @@ const filesIn = (folder: string): readonly string[] =>
   })
 
 /** Let everything fail that holds a secret, one after the other, and a liquidation succeed between. */
-async function letItFail(keeper: TestKeeper, port: string): Promise<string[]> {
+async function letItFail(keeper: TestKeeper, port: string, directory: string): Promise<string[]> {
   const pages: string[] = []
   const look = async () => {
+    pages.push(await consoleOf(directory))
     for (const path of ['/metrics', '/readyz', '/healthz', '/status']) pages.push(await keeper.page(path))
   }
   // An instance of a fleet takes its seat later.
@@ -220,6 +223,29 @@ async function letItFail(keeper: TestKeeper, port: string): Promise<string[]> {
   return pages
 }
 
+/** What the console says to who is signed in: its session, one reading of every part, and why. */
+async function consoleOf(directory: string): Promise<string> {
+  const place = readPlace(directory)
+  if (place === null) throw new TypeError('no console was opened')
+  const { url } = place
+  const key = decodeURIComponent(new URL(linkOf(place, 'ann@desk', Date.now())).hash.slice(1))
+  const session = await fetch(`${url}/session`, {
+    ...{ method: 'POST', body: JSON.stringify({ key }) },
+    headers: { 'content-type': 'application/json', origin: url },
+  })
+  const headers = { cookie: session.headers.getSetCookie().join('; ') }
+  const why = await fetch(`${url}/why?about=liquidator`, { headers })
+  const { body } = await fetch(`${url}/events`, { headers })
+  let text = `${await session.text()}${await why.text()}`
+  for await (const part of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += part
+    // It comes last of one reading.
+    if (text.includes('event: nodes')) break
+  }
+  for (const part of ['keeper', 'facets', 'alarms', 'nodes']) expect(text).toContain(`event: ${part}`)
+  return text
+}
+
 async function commandsAt(file: string): Promise<string> {
   const said: string[] = []
   const io = {
@@ -247,7 +273,7 @@ async function found(changes: Readonly<Record<string, unknown>>): Promise<readon
   const keeper = await startTestKeeper(config)
   let pages: readonly string[]
   try {
-    pages = await letItFail(keeper, webhook.port)
+    pages = await letItFail(keeper, webhook.port, config.directory)
   } finally {
     await keeper.keeper.stop({ drainMs: 0 })
   }
