@@ -153,12 +153,12 @@ it('shows what people wrote as text alone, and times by the clock of the keeper'
     .waitFor()
 })
 
-it('holds no more after forty readings that are each all new than after ten', {
+it('holds no more after twenty readings that are each all new than after five', {
   timeout: 60_000,
 }, async () => {
   const readAll = async (times: number) => {
     for (let round = 0; round < times; round += 1) {
-      for (const view of VIEWS) {
+      for (const view of ['overview', 'workflows', 'positions', 'lots', 'money']) {
         const before = reads
         await goTo(view)
         await expect.poll(() => reads, { interval: 20 }).toBeGreaterThan(before)
