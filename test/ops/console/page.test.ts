@@ -16,7 +16,7 @@ let [directory, skippedMs, revision, reads] = ['', 0, 0, 0]
 let [page, browser, open] = [{} as Page, {} as Browser, {} as Console]
 const nowMs = () => Date.now() - BEHIND_MS + skippedMs
 
-/** Of as many rows as there may be at the most, each of them another one at each reading. */
+/** Of many rows, each of them another one at each reading. */
 function partsOf(number: number): Readonly<Record<string, unknown>> {
   const each = <Row>(count: number, row: (id: string) => Row) =>
     Array.from({ length: count }, (_, index) => row(`${number}-${index}`))
@@ -48,15 +48,15 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
       most: '2',
       freesAtMs: nowMs(),
     })),
-    workflows: each(100, (id) => ({
+    workflows: each(30, (id) => ({
       ...{ id, role: 'liquidator', workflowType: 'a.b', subject: id, summary: HOSTILE, state: 'in_flight' },
       ...{ atMs: nowMs(), held: false, check: null, message: null },
-      steps: each(24, (step) => ({ state: step, atMs: nowMs() })),
+      steps: each(8, (step) => ({ state: step, atMs: nowMs() })),
     })),
-    positions: each(100, (id) => ({
+    positions: each(30, (id) => ({
       ...{ ...said(id), market: HOSTILE, borrower: id, health: 1.1, debt: '1', debtUsd: 1, collateral: '1' },
     })),
-    allocations: each(100, (id) => ({
+    allocations: each(30, (id) => ({
       ...{
         ...said(id),
         vault: id,
@@ -73,7 +73,7 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
       ...{ bandMin: 0.9, bandMax: 1.1 },
       sources: each(5, (source) => ({ source, text: '1', value: 1, asOfS: 1, check: null })),
     })),
-    lots: each(100, (id) => ({
+    lots: each(30, (id) => ({
       ...{
         ...said(id),
         venue: 'rfq',
@@ -84,7 +84,7 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
         status: 'open',
       },
       ...{ limit: '2', limitAmount: 2 },
-      bids: each(8, (who) => ({ who, ours: false, text: '1', amount: 1, status: 'live' })),
+      bids: each(4, (who) => ({ who, ours: false, text: '1', amount: 1, status: 'live' })),
     })),
     approvals: [],
     money: {
