@@ -1,8 +1,19 @@
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
+
+// Start keepers, processes or servers that a test may leave behind: each file has a worker of its own.
+const APART = [
+  'test/docs.test.ts',
+  'test/attacks/beneath.test.ts',
+  'test/{conformance,end-to-end,fleet,keeper,queue,simulation}/**/*.test.ts',
+  'test/journal/redis/*.test.ts',
+]
+
+// A process that one has started, the next one need not compile again.
+process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/setup.ts'],
     // Real anvil, HTTP and KMS servers start in hooks; two cores share them.
     testTimeout: 60_000,
@@ -10,5 +21,14 @@ export default defineConfig({
     retry: 0,
     // Most of them wait for a chain or a server: one worker, as Vitest takes on two cores, leaves these idle.
     maxWorkers: 2,
+    // In the order of their names: what is short comes last, and fills both workers to the end.
+    projects: [
+      { extends: true, test: { name: 'apart', include: APART } },
+      {
+        extends: true,
+        // These load what they share once for all, which takes as long as most of them.
+        test: { name: 'together', isolate: false, include: ['test/**/*.test.ts'], exclude: APART },
+      },
+    ],
   },
 })

@@ -137,6 +137,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run fuzz', 'takes minutes; test/fuzz covers it'],
   ['npm run simulate', 'takes minutes; test/simulation covers it'],
   ['npm test', 'is this suite'],
+  ['rolekeeper sandbox', 'test/conformance covers it'],
   ['npm start -- --json --for 120s', 'takes minutes'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],
@@ -165,7 +166,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
 const isRun = (command: string) => !NOT_RUN.some(([begins]) => command.startsWith(begins))
 
 /** Runs until it is interrupted. */
-const isSession = (command: string) => /^(npm start|rolekeeper sandbox)\b/.test(command)
+const isSession = (command: string) => command.startsWith('npm start')
 /** The session that all other commands are run beside. */
 const SHARED = 'npm start'
 /** A busy machine takes three times as long as a quiet one. */
@@ -198,9 +199,6 @@ const others = ran.filter((command) => !isSession(command))
 const LINKED = 'rolekeeper --help'
 const SHORT = 'rolekeeper() { node src/cli/main.ts "$@"; }\n'
 
-/** Each command is a process of its own: what one has compiled, the next one need not. */
-const COMPILED = mkdtempSync(join(tmpdir(), 'rolekeeper-compiled-'))
-
 type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
 
 /** Start a command in a directory, in a process group of its own, as a terminal does. */
@@ -211,7 +209,7 @@ function start(command: string, directory: string) {
   const child = spawn('sh', ['-e', '-c', script], {
     cwd: directory,
     detached: true,
-    env: { ...process.env, PATH: path, NODE_COMPILE_CACHE: COMPILED },
+    env: { ...process.env, PATH: path },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''
@@ -294,7 +292,7 @@ describe.concurrent('every command of the pages', () => {
 
   afterAll(async () => {
     for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    for (const each of [...made, COMPILED]) rmSync(each, { recursive: true, force: true })
+    for (const each of made) rmSync(each, { recursive: true, force: true })
   })
 
   /** Put what a reader would: an id of a workflow, of one that waits for an answer, or an address. */
@@ -384,12 +382,11 @@ describe.concurrent('every command of the pages', () => {
         const session = launch(command, where)
         await untilReady(session)
         if (running.has(session.child)) interrupt(session.child)
-        // npm ends by the signal itself, whatever it started ends with; a shell calls that 130.
-        const codes = command.startsWith('npm') ? [130] : [0]
         const ended = await session.ended
-        const problem = problemOf(command, ended, codes)
+        // npm ends by the signal itself, whatever it started ends with; a shell calls that 130.
+        const problem = problemOf(command, ended, [130])
         if (problem !== null) problems.push(problem)
-        else if (command.startsWith('npm')) expect(ended.out).toContain('summary')
+        else expect(ended.out).toContain('summary')
       }
       expect(problems).toEqual([])
     },

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { BTC } from '../sandbox/indexer/scene.ts'
@@ -58,11 +58,8 @@ beforeAll(async () => {
     },
   })
 })
-afterEach(() => {
-  for (const child of children) child.kill('SIGKILL')
-  children.length = 0
-})
 afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL')
   for (const tap of Object.values(taps)) await tap.stop()
   await world.stop()
 })
@@ -73,7 +70,7 @@ type Child = {
   readonly until: (fits: (event: KeeperEvent) => boolean) => Promise<void>
 }
 
-/** Whatever a test that failed left running. */
+/** Each that was started. */
 const children: ChildProcess[] = []
 
 function startChild(): Child {
@@ -125,27 +122,37 @@ const CASES = POINTS.flatMap(([at, name, matches]) =>
 )
 
 describe('a keeper killed with SIGKILL', () => {
+  // Who survives one case is the victim of the next.
+  let victim: Child
+  beforeAll(async () => {
+    victim = startChild()
+    await victim.until(({ type }) => type === 'ready')
+  })
+
   for (const [index, { at, name, matches, when }] of CASES.entries()) {
     it(`${when} it could ${name} resumes, with one effect on the chain`, async () => {
       const { borrower, price } = borrowers[index] ?? { borrower: '0x', price: '0' }
-      await world.quickly(() => world.scene.price(BTC, price))
-      const victim = startChild()
+      const is = liquidationOf(borrower)
       const died = once(victim.process, 'exit')
+      // Not for what an earlier one still does.
       taps[at].setRule((tapped) =>
-        matches(tapped) ? { when, act: () => victim.process.kill('SIGKILL') } : null,
+        matches(tapped) && victim.events.some(is('discovered'))
+          ? { when, act: () => victim.process.kill('SIGKILL') }
+          : null,
       )
+      await world.quickly(() => world.scene.price(BTC, price))
       await died
       taps[at].setRule(null)
-      const survivor = startChild()
-      await survivor.until(liquidationOf(borrower)('succeeded'))
-      const ended = once(survivor.process, 'exit')
-      survivor.process.kill('SIGTERM')
-      await ended
+      victim = startChild()
+      await victim.until(is('succeeded'))
       expect(await world.liquidated(borrower)).toHaveLength(1)
     })
   }
 
   it('signed nothing that the ledger does not hold, and one payload for each nonce', async () => {
+    const ended = once(victim.process, 'exit')
+    victim.process.kill('SIGTERM')
+    await ended
     const journal = readSqliteJournal(world.config().directory)
     const signed = world.kms
       .calls()

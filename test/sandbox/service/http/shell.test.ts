@@ -11,7 +11,7 @@ import { CHAIN_ID, newKey, PUBLISHABLE, SECRET, secretHeaders } from '../fixture
 import { malformedRequests, type RawRequest } from './malformed-requests.ts'
 import type { ShellTold } from './shell-process.ts'
 
-const REQUESTS = 20_000
+const REQUESTS = Number(process.env.REQUESTS ?? 5_000)
 /** Sent side by side, so that they can be in each other's way. */
 const BATCH = 50
 const ANSWER_MS_MAX = 2_000
@@ -85,7 +85,7 @@ async function check({ mayPass, ...request }: RawRequest): Promise<void> {
   const text = await answer.body.text()
   slowestMs = Math.max(slowestMs, performance.now() - startedMs)
   const status = answer.statusCode
-  // Plain comparisons: a matcher for each of 20,000 answers would take longer than the service.
+  // Plain comparisons: a matcher for each of thousands of answers would take longer than the service.
   const requestId = String(answer.headers['x-request-id'])
   if (!/^req_[0-9a-f]{24}$/.test(requestId)) throw new TypeError(`x-request-id is ${requestId}`)
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
@@ -105,7 +105,7 @@ const failure = serviceApiError.strict()
 const contentType = ({ body }: Pick<RawRequest, 'body'>) =>
   body === undefined ? {} : { 'content-type': 'application/json' }
 
-it('answers 20,000 malformed requests over all routes as the document says, in time, and keeps its memory', async () => {
+it('answers malformed requests over all routes as the document says, in time, and keeps its memory', async () => {
   const requests = malformedRequests(session)
   const batches = fc.array(requests, { minLength: BATCH, maxLength: BATCH })
   const send = async (runs: number) => {
