@@ -28,7 +28,7 @@ export type Told = {
 const LASTS_MS = 32_000
 const LOOK_MS = 250
 /** Nothing is wrong any more, and the next fault begins. */
-const WELL_MS_MAX = 180_000
+const WELL_MS_MAX = 300_000
 /** An alarm is raised again after a minute. */
 const ALARM_AGAIN_MS = 61_000
 const ORDER_MS = 1_000
