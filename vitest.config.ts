@@ -5,7 +5,9 @@ import { defineConfig } from 'vitest/config'
 const APART = [
   'test/docs.test.ts',
   'test/attacks/beneath.test.ts',
-  'test/{conformance,end-to-end,fleet,keeper,queue,simulation}/**/*.test.ts',
+  'test/{conformance,end-to-end,fleet,queue,simulation}/**/*.test.ts',
+  'test/keeper/{base-fee,fleet,fleet-*,keeper,lying-venue,outage,start,two-keys}.test.ts',
+  'test/keeper/{doctor/doctor,health/quiet}.test.ts',
   'test/journal/redis/*.test.ts',
 ]
 

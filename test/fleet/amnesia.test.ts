@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
 import { RolekeeperError } from '../../src/errors.ts'
@@ -24,9 +24,11 @@ const ROSTER = ['one', 'two']
 const SEATS = [SEAT, '0x02']
 const until = (isSo: () => unknown) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 
+// Each has servers of its own, and waits for leases most of the time.
+const it = test.concurrent
 const ends: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of ends.splice(0).toReversed()) await end()
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end()
 })
 
 /** An instance with a directory, whose work is barriers. */
