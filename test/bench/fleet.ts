@@ -92,7 +92,7 @@ async function measureRates(redis: TestRedis, say: (text: string) => void) {
   const world = await createThroughputWorld(2, KEYS)
   const [alone, shared] = world.settings
   if (alone === undefined || shared === undefined) throw new TypeError('a contender without settings')
-  const sqlite = await startSide('keeper', alone)
+  const sqlite = await startSide('unaudited', alone)
   try {
     const carryAlone = async () => {
       const { tookMs } = await sqlite.go({ jobs: nextJobs(), atOnce: AT_ONCE })

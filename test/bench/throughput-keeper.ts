@@ -1,9 +1,11 @@
-/** The keeper as it works alone, in a process of its own: its pipeline on a journal on disk. */
+/** The keeper as it works alone, in a process of its own: its pipeline on a journal on disk, with its audit or without. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { systemClock } from '../../src/clock.ts'
+import { openKeeperAudit } from '../../src/keeper/audit.ts'
+import { withAudit } from '../../src/keeper/audited-journal.ts'
 import { openRecords } from '../../src/keeper/records.ts'
 import { createTimers } from '../../src/queue/timers.ts'
 import { connectOutside, createPipeline, say, signerOf } from './throughput-pipeline.ts'
@@ -14,14 +16,19 @@ contend(startAlone, timeJournal().longestMs)
 async function startAlone(settings: ThroughputSettings) {
   const signers = settings.keys.map(signerOf)
   // With the watermark: every state that a keeper makes durable is.
-  const { journal } = await openRecords(
+  const directory = mkdtempSync(join(tmpdir(), 'throughput-'))
+  const records = await openRecords(
     {
-      directory: mkdtempSync(join(tmpdir(), 'throughput-')),
+      directory,
       chain: { id: settings.chainId },
       agents: signers.map((signer) => ({ mode: 'live', signer })),
     },
     { clock: systemClock, alarm: ({ message }) => say(message) },
   )
+  const journal =
+    process.argv[2] === 'unaudited'
+      ? records.journal
+      : withAudit(records.journal, await openKeeperAudit(directory, { clock: systemClock }), [])
   const { carry } = await createPipeline({
     ...{ settings, signers, journal, createQueue: createTimers, resumed: [], onMove: () => {} },
     ...(await connectOutside(settings)),

@@ -12,7 +12,7 @@ import {
 } from './throughput-world.ts'
 import { quantile } from './waves.ts'
 
-const CONTENDERS = ['keeper', 'viem', 'bare'] as const
+const CONTENDERS = ['keeper', 'unaudited', 'viem', 'bare'] as const
 type Contender = (typeof CONTENDERS)[number]
 
 /** Workflows to `confirmed` a second: the median of the rounds, and what a workflow asked for. */
@@ -32,6 +32,8 @@ type ThroughputSize = {
   readonly rates: Readonly<Record<Contender, Rate>>
   readonly toViem: number
   readonly toBare: number
+  /** By the keeper without its audit: what that costs of the whole way. */
+  readonly toUnaudited: number
   /** The longest that the keeper's journal held the event loop, in all rounds. */
   readonly journalMsMax: number
 }
@@ -116,15 +118,19 @@ function figuresOf(
   const ratio = (other: Contender) => median((round) => round[other].tookMs / round.keeper.tookMs)
   return {
     ...{ signers, workflows, atOnce, rounds: rounds.length },
-    rates: { keeper: rate('keeper'), viem: rate('viem'), bare: rate('bare') },
-    ...{ toViem: ratio('viem'), toBare: ratio('bare') },
+    rates: {
+      ...{ keeper: rate('keeper'), unaudited: rate('unaudited') },
+      ...{ viem: rate('viem'), bare: rate('bare') },
+    },
+    ...{ toViem: ratio('viem'), toBare: ratio('bare'), toUnaudited: ratio('unaudited') },
     journalMsMax: Math.max(...rounds.map(({ keeper }) => keeper.journalMs)),
   }
 }
 
 /** Start a contender in a process of its own, which is stopped but while it works. */
 export async function startSide(name: Contender, settings: ThroughputSettings) {
-  const file = name === 'keeper' ? 'throughput-keeper.ts' : 'throughput-script.ts'
+  const isKeeper = name === 'keeper' || name === 'unaudited'
+  const file = isKeeper ? 'throughput-keeper.ts' : 'throughput-script.ts'
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), [name])
   child.send(settings)
   await answer(child)

@@ -94,11 +94,13 @@ it('refuses what it does not know, and names what it does', async () => {
   expect((await run('experience', 'reset')).err).toContain('"reset" is nothing that can be done.')
   expect((await run('experience', 'show', 'rfq-bidder')).err).toContain('There is no place for "rfq-bidder"')
   expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
+  expect((await run('experience', 'show', '--role', 'rfq-bider')).err).toContain('perhaps `rfq-bidder`')
+  expect((await run('experience', 'show', '--role', 'rfq-bidder')).out).toContain('bid ')
 })
 
 it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
   expect((await run('experience', 'show')).out).toBe(
-    `rfq-bidder     ${'bid'.padEnd(24)}  1 decided, 1 won, came 2.00 % beside what was said, brought 7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
+    `role        of   decided  won  beside what was said  brought\nrfq-bidder  bid        1    1                2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
   )
   expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
   expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')

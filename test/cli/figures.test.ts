@@ -9,16 +9,26 @@ const known = deploymentAt({ config: 'config/example.yaml' }, place)
 
 it('writes each figure of a decision with the unit that its name says', () => {
   const reason = {
-    ...{ repayAssets: '1234500000', seizeAssets: '1', gasUsdMicros: '1500000', gasWei: '30000000000' },
+    ...{
+      repayAssets: '1234500000',
+      seizeAssets: '1',
+      otherAssets: '7',
+      value: '1018586',
+      supply: '3',
+      gasUsdMicros: '1500000',
+      gasWei: '30000000000',
+    },
     ...{ healthFactorWad: '987000000000000000', haircutBps: 125, gas: '450000', ageMs: 1_500 },
     supplyRateBpsAfter: 222,
     ...{ leftS: 90, settleableAtS: 1_792_000_000, atMs: 1_792_000_000_000, state: 'open', claimId: '7' },
   }
-  const input = { marketAddress: MARKET, repayAssets: '1234500000' }
-  expect(Object.fromEntries(reasonText(reason, input, known))).toEqual({
+  const input = { marketAddress: MARKET, repayAssets: '1234500000', decimals: 6 }
+  expect(Object.fromEntries(reasonText({ reason, input, subject: MARKET }, known))).toEqual({
     ...{
       repayAssets: '1,234.5 USDC',
-      seizeAssets: '1 base unit',
+      seizeAssets: '0.00000001 cbBTC',
+      otherAssets: '7 base units',
+      ...{ value: '1.018586 a share', supply: '3 base units of shares' },
       gasUsdMicros: '1.5 USD',
       gasWei: '30 gwei',
     },

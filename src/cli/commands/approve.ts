@@ -1,17 +1,21 @@
 import { printable } from '../../errors.ts'
+import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { ROLES } from '../../service/contract/roles.ts'
 import type { ShownCall } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld, findHeld, type Held } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { duration } from '../format.ts'
+import { checkRole } from '../keeper-there.ts'
 import { KEY } from '../person-key.ts'
 import { PLACE, placeOf, placeText } from '../place.ts'
+import { tableText } from '../table.ts'
 
 /** `rolekeeper approve`: what waits for a person, all of one of it, and the answer yes. */
 export const approve = command({
   name: 'approve',
-  usage: '[ID [--hash HASH] [--key FILE [--yes]]] [--config FILE | --directory DIR] [--json]',
+  usage: '[--role ROLE] [ID [--hash HASH] [--key FILE [--yes]]] [--config FILE | --directory DIR] [--json]',
   help: `List what waits for a person; show all of one of it: which calls would be signed, with the names of the run
 configuration and amounts with their units; and approve that. What is approved is exactly what the hash names: role, chain,
 signer, proposal, rules and what was shown. Afterwards budgets, freshness and the guard judge it as always. ID may be
@@ -23,26 +27,22 @@ shortened, the hash may not.
   options: {
     ...PLACE,
     ...KEY,
+    role: { help: 'list what waits of this role alone', value: 'ROLE' },
     hash: { help: 'approve what this hash names, and nothing else', value: 'HASH' },
     json: { help: 'print what waits as JSON, one object a line' },
   },
   argumentsMax: 1,
-  run: async ({ json, hash, key, yes, ...given }, [id], io) => {
+  run: async ({ json, role, hash, key, yes, ...given }, [id], io) => {
     if (hash !== undefined) {
       if (id === undefined) throw usageError('--hash is given for nothing.', 'write `approve ID --hash HASH`')
       return answerHeld('approve', given, { id, shownHash: hash, keyFile: key, yes: yes === true }, io)
     }
     const held = await readJournal(await placeOf(given, io), async (journal) =>
-      id === undefined ? (await journal.live()).filter(isHeld) : findHeld(journal, id, placeText(given)),
+      id === undefined ? await waiting(journal, role) : findHeld(journal, id, placeText(given)),
     )
     if (!('hold' in held)) {
       if (json === true) io.out(held.map((each) => `${JSON.stringify(heldJson(each))}\n`).join(''))
-      else
-        io.out(
-          held.length === 0
-            ? 'Nothing waits.\n'
-            : held.map((each) => heldText(each, placeText(given))).join('\n'),
-        )
+      else io.out(held.length === 0 ? 'Nothing waits.\n' : listOf(held, placeText(given)))
       return 0
     }
     io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held, placeText(given)))
@@ -72,14 +72,26 @@ const headOf = (workflow: Workflow) => [
   `  ${workflow.hold?.check}: ${line(workflow.hold?.message ?? '')}`,
 ]
 
+/** What waits, of one role where one is given. Throws RolekeeperError `usage`. */
+async function waiting(journal: Pick<JournalReads, 'live'>, role: string | undefined) {
+  const held = (await journal.live()).filter(isHeld)
+  checkRole(role, [...new Set([...ROLES, ...held.map((each) => each.role)])])
+  return held.filter((each) => role === undefined || each.role === role)
+}
+
+const COLUMNS = ['id', 'role', 'what', 'expires in', 'check', 'about']
+
 /** @param at what leads a command to where this was read. */
-const heldText = (workflow: Workflow, at: string) =>
-  [
-    ...headOf(workflow),
-    `  expires in ${duration(expiresInMs(workflow))}, hash ${workflow.hold?.hash}`,
-    `  see all of it: rolekeeper approve ${workflow.id.slice(0, 8)}${at}`,
-    '',
-  ].join('\n')
+function listOf(held: readonly Workflow[], at: string): string {
+  const rows = held.map((each) => {
+    const { id, role, proposal, hold } = each
+    const what = proposal.workflowType.split('.').at(-1) ?? ''
+    const when = duration(expiresInMs(each))
+    const cells = [id.slice(0, 8), role, what, when, hold?.check ?? '', printable(proposal.summary, 80)]
+    return { cells, data: {} }
+  })
+  return `${tableText({ columns: COLUMNS, rows }, {})}\nSee all of one, and approve it: rolekeeper approve ID${at}\n`
+}
 
 /** Texts of a proposal may come from outside: none reaches the terminal as it is. */
 const line = (text: string) => printable(text, 400)

@@ -1,12 +1,14 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
 import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
+import { tableText } from '../table.ts'
 
 /** `rolekeeper experience`: what a role has learned, and how it forgets that. */
 export const experience = command({
   name: 'experience',
-  usage: 'show | forget ROLE [--config FILE | --directory DIR] [--json]',
+  usage: 'show [--role ROLE] | forget ROLE [--config FILE | --directory DIR] [--json]',
   help: `Show what became of what roles said, by the accounts of their signers: how often each name was decided and won, and of
 what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest. What
 is won is decided an hour after it came, or a day after a vault's move; a race that was lost, at once. Old cases fade. What
@@ -14,9 +16,13 @@ a role says and bids next is corrected by it, within the policy's bounds. Forget
 
   rolekeeper experience show
   rolekeeper experience forget rfq-bidder`,
-  options: { ...PLACE, json: { help: 'print JSON, one object a line' } },
+  options: {
+    ...PLACE,
+    role: { help: 'of this role alone', value: 'ROLE' },
+    json: { help: 'print JSON, one object a line' },
+  },
   argumentsMax: 2,
-  run: async ({ json, ...given }, [what, role], io) => {
+  run: async ({ json, role: only, ...given }, [what, role], io) => {
     if (what !== 'show' && what !== 'forget') {
       throw usageError(
         what === undefined ? 'Say what to do.' : `"${what}" is nothing that can be done.`,
@@ -30,8 +36,12 @@ a role says and bids next is corrected by it, within the policy's bounds. Forget
     const { directory } = await placeOf(given, io)
     const accounts = readAccounts(directory)
     try {
-      if (what === 'show') show(await rowsOf(accounts), json === true, io)
-      else await forgetRole(role, directory, accounts, io)
+      if (what === 'show') {
+        checkRole(only, accounts.rolesOfCases())
+        const rows = await rowsOf(accounts)
+        const shown = rows.filter((row) => only === undefined || row.role === only)
+        show(shown, json === true, io)
+      } else await forgetRole(role, directory, accounts, io)
     } finally {
       await accounts.close()
     }
@@ -55,7 +65,12 @@ const WHEN =
 
 function show(rows: readonly Row[], isJson: boolean, io: Io): void {
   if (isJson) io.out(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
-  else io.out(rows.length === 0 ? 'Nothing is decided yet.\n' : `${rows.map(text).join('')}${WHEN}`)
+  else
+    io.out(
+      rows.length === 0
+        ? 'Nothing is decided yet.\n'
+        : `${tableText({ columns: COLUMNS, rows: rows.map((row) => ({ cells: cellsOf(row), data: {} })) }, {})}${WHEN}`,
+    )
 }
 
 async function forgetRole(
@@ -74,9 +89,9 @@ async function forgetRole(
   io.out(`Forgotten: the ${last.role} begins anew within a minute. Its accounts stay.\n`)
 }
 
-function text({ role, of, decided, won, errors, gains }: Row): string {
-  const mean = (sum: number) => (won === 0 ? '' : `${((100 * sum) / won).toFixed(2)} %`)
-  const parts = [`${Math.round(decided)} decided`, `${Math.round(won)} won`]
-  const means = won === 0 ? [] : [`came ${mean(errors)} beside what was said`, `brought ${mean(gains)}`]
-  return `${role.padEnd(13)}  ${of.padEnd(24)}  ${[...parts, ...means].join(', ')}\n`
+const COLUMNS = ['role', 'of', 'decided', 'won', 'beside what was said', 'brought']
+
+function cellsOf({ role, of, decided, won, errors, gains }: Row): readonly string[] {
+  const mean = (sum: number) => (won === 0 ? '-' : `${((100 * sum) / won).toFixed(2)} %`)
+  return [role, of, String(Math.round(decided)), String(Math.round(won)), mean(errors), mean(gains)]
 }

@@ -60,7 +60,7 @@ function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow
   return [
     `${id}  ${role}  ${proposal.kind}  ${printable(proposal.subject, LINE_MAX)}`,
     `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
-    ...reasonLines(reasonText(proposal.reason, proposal.input, known)),
+    ...reasonLines(reasonText(proposal, known)),
     ...(ending.length > 0 ? ending : ['', `It is ${state}.`]),
     '',
   ].join('\n')
@@ -71,7 +71,7 @@ function decisionsText(rows: readonly DecisionRow[], known: Deployment): string 
     [
       `${new Date(atMs).toISOString()}  ${role}  ${printable(subject, LINE_MAX)}`,
       `${check}: ${printable(message, LINE_MAX)}`,
-      ...reasonLines(reasonText(reason, undefined, known)),
+      ...reasonLines(reasonText({ reason, subject }, known)),
     ].join('\n'),
   )
   return `${blocks.join('\n\n')}\n`

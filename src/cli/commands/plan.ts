@@ -1,5 +1,7 @@
 import { printable } from '../../errors.ts'
+import { changeText } from '../../guard/reason-text.ts'
 import type { PlannedDifference } from '../../keeper/plan.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import { command, usageError } from '../command.ts'
 import { DIRECTORY } from '../options.ts'
 import { configAt } from '../run-order.ts'
@@ -38,8 +40,10 @@ Exits with 0 when everything is as declared, 1 when something differs.
       )
     }
     const roles = role === undefined ? DECLARING_ROLES : [role]
-    const differences = await planOf(await configAt(given, io), roles)
-    io.out(differences.map(json === true ? jsonOf : textOf).join(''))
+    const config = await configAt(given, io)
+    const differences = await planOf(config, roles)
+    const text = (one: PlannedDifference) => textOf(one, config.deployment)
+    io.out(differences.map(json === true ? jsonOf : text).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))
     if (json !== true) io.out(summaryOf(differences.length, differing))
     return differing.length === 0 ? 0 : 1
@@ -62,13 +66,18 @@ const jsonOf = ({ subject, direction, changes, outcome, asked }: PlannedDifferen
 const SIGNS = { new: '+', stricter: '↓', looser: '↑', none: '≠' } as const
 
 /** Names of funds and vaults come from outside: none reaches the terminal as it is. */
-function textOf(difference: PlannedDifference): string {
+function textOf(difference: PlannedDifference, known: Deployment): string {
   const { subject, direction, changes, outcome, asked } = difference
   const sign = isAsDeclared(difference) ? '=' : SIGNS[direction]
+  const input = Object.fromEntries(changes.map(({ field, to }) => [field, to]))
+  const fund = known.funds.find(({ name }) => name === subject.split(':')[1]) ?? null
+  const write = (field: string, value: string) =>
+    changeText(field, value, { input, fund, market: null }, known)
   const lines = [
     `${sign} ${printable(subject)}`,
     ...changes.map(
-      ({ field, from, to }) => `    ${printable(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
+      ({ field, from, to }) =>
+        `    ${printable(`${field}: ${from === null ? '' : `${write(field, from)} → `}${write(field, to)}`)}`,
     ),
     ...('check' in outcome && !isAsDeclared(difference)
       ? [`    left: ${printable(`${outcome.check}: ${outcome.message}`, 1_000)}`]

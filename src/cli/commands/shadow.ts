@@ -1,25 +1,34 @@
 import { readJournal } from '../../journal/open.ts'
-import type { Role } from '../../service/contract/roles.ts'
+import { ROLES, type Role } from '../../service/contract/roles.ts'
 import { isUnmarked, type ShadowVerdict, type Workflow } from '../../workflow/workflow.ts'
 import { command } from '../command.ts'
 import { usd } from '../format.ts'
+import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
 export const shadow = command({
   name: 'shadow',
-  usage: '[--config FILE | --directory DIR] [--json]',
+  usage: '[--role ROLE] [--config FILE | --directory DIR] [--json]',
   help: `Say for each role what it would have done, had it been live: how much of it was still possible one block later, how
 much went in that very block or was gone; what it said it would gain, and what came by simulation was worth an hour later,
 by the policy's prices and its markets' oracles at a final block, less gas. Of each subject the last counts, and of bids
 those whose lot is decided. Nothing was signed.
 
   rolekeeper shadow`,
-  options: { ...PLACE, json: { help: 'print JSON, one object a line' } },
+  options: {
+    ...PLACE,
+    role: { help: 'of this role alone', value: 'ROLE' },
+    json: { help: 'print JSON, one object a line' },
+  },
   argumentsMax: 0,
-  run: async ({ json, ...given }, _args, io) => {
+  run: async ({ json, role: only, ...given }, _args, io) => {
     const rows = await readJournal(await placeOf(given, io), (journal) => journal.shadowed())
-    const scores = [...new Set(rows.map(({ role }) => role))].map((role) => scoreOf(role, rows))
+    const roles = [...new Set(rows.map(({ role }) => role))]
+    checkRole(only, [...new Set([...ROLES, ...roles])])
+    const scores = roles
+      .filter((role) => only === undefined || role === only)
+      .map((role) => scoreOf(role, rows))
     if (json === true) io.out(scores.map((score) => `${JSON.stringify(score)}\n`).join(''))
     else io.out(scores.length === 0 ? 'Nothing ended in shadow yet.\n' : scores.map(text).join(''))
     return 0

@@ -73,7 +73,7 @@ const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known:
   ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
   summary: proposal.summary,
   ...{ check: note?.check ?? null, message: note?.message ?? null },
-  figures: reasonText(proposal.reason, proposal.input, known),
+  figures: reasonText(proposal, known),
   transactions: slots.map(({ nonce, inclusion, attempts }) => ({
     nonce,
     hash: inclusion?.hash ?? attempts.at(-1)?.hash ?? null,
@@ -82,5 +82,5 @@ const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known:
 
 const decisionOf = ({ atMs, role, subject, check, message, reason }: DecisionRow, known: Deployment) => ({
   ...{ atMs, role, subject, check, message },
-  figures: reasonText(reason, undefined, known),
+  figures: reasonText({ reason, subject }, known),
 })

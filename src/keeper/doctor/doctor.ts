@@ -13,6 +13,7 @@ import { type Check, type Finding, failedBy, passed, warned } from './finding.ts
 import { judgeMoney } from './judge-money.ts'
 import { judgePolicy } from './judge-policy.ts'
 import { examineKeys } from './keys.ts'
+import { examineLastRun } from './last-run.ts'
 import { examineNodes } from './nodes.ts'
 import { examineDirectory, examinePorts, examineRedis, examineSources, examineWebhook } from './outside.ts'
 import { examineScopes, examineService, serviceAheadMs } from './service.ts'
@@ -44,6 +45,12 @@ export async function examine(config: RunConfig, clock: Clock): Promise<readonly
       look('source', () => examineSources(config, clock)),
       look('webhook', () => examineWebhook(config, clock)),
       look('redis', () => examineRedis(config)),
+      look('limits', () =>
+        examineLastRun(
+          config,
+          policies.flatMap(({ policy }) => policy ?? []),
+        ),
+      ),
     ])
     return [...policies.flatMap(({ findings }) => findings), ...all.flat()]
   } finally {

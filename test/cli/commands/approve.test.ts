@@ -115,9 +115,13 @@ describe('an approval', () => {
     expect(out).toContain('\n  leaves us: at most 41,650.5 sUSD\n')
     expect(out).toContain('\n  adds up to: 90,000 USD in 24 h with this one\n')
     expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash} --directory ${directory}\n`)
-    expect((await run()).out).toContain(
-      `see all of it: rolekeeper approve a1a1a1a1 --directory ${directory}\n`,
-    )
+    const listed = (await run()).out
+    expect(listed).toMatch(/^id +role +what +expires in +check +about\na1a1a1a1 +liquidator +liquidate +1/)
+    expect(listed).toContain(`rolekeeper approve ID --directory ${directory}`)
+    expect((await run('--role', 'allocator')).out).toBe('Nothing waits.\n')
+    await expect(run('--role', 'liquidater')).rejects.toMatchObject({
+      fix: expect.stringContaining('liquidator'),
+    })
     expect(out.split('\n').length).toBeLessThan(30)
     expect(out).not.toContain('\u001b')
   })

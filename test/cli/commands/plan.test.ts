@@ -45,8 +45,10 @@ describe('a plan', () => {
 
   it('is written for people too, and changes nothing', async () => {
     const { out } = await plan('--directory', sandbox.directory)
-    expect(out).toContain('↓ channel:recoveryFund:acquisition\n    maxPriceBps: 9500 → 9400\n')
+    expect(out).toContain('↓ channel:recoveryFund:acquisition\n    maxPriceBps: 95 % → 94 %\n')
     expect(out).toContain('= channel:recoveryFund:rfq\n')
+    expect(out).toContain('    noticeSeconds: 1 d\n')
+    expect(out).toContain('    minSubscriptionAssets: 1,000 sUSD\n')
     expect(out).toMatch(/\n6 declared: 1 as declared, 2 to apply, 3 to ask about, 0 left\.\n$/)
     expect((await plan('--directory', sandbox.directory)).out).toBe(out)
   })
