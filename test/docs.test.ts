@@ -57,6 +57,7 @@ const READERS_OWN = [
   'agents/treasurer',
   'policies/treasurer',
   'config/production.yaml',
+  'config/policies',
   'config/liquidator.yaml',
   'config/shadow.yaml',
 ]
@@ -123,6 +124,7 @@ describe('every page', () => {
   })
 })
 
+const SECRETS = 'set -a; . .rolekeeper/sandbox.env; set +a\n'
 /** Commands that this test does not run, by how they begin, and why. */
 const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm install', 'changes the machine, and comes before every test'],
@@ -143,6 +145,13 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npx vitest run', 'is a part of this suite'],
   ['rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
   ['rolekeeper doctor --config FILE', 'test/keeper/doctor covers it'],
+  ['rolekeeper doctor --config config/production', 'as the last'],
+  ['rolekeeper init config/production.yaml service=', 'needs a real service'],
+  [`${SECRETS}rolekeeper init`, 'test/cli/commands/init.test.ts covers it'],
+  ['rolekeeper kill --reason', 'others are run beside that keeper; `rolekeeper kill` is run, and taken back'],
+  ['rolekeeper pause liquidator', 'as the last, with the pause of the allocator'],
+  ['sudo useradd', 'changes the machine'],
+  ['aws iam', 'needs AWS'],
   ['rolekeeper init FILE', 'test/cli/commands/init.test.ts covers it'],
   ['rolekeeper alarms test', 'needs targets; test/ops/alarms-out.test.ts covers it'],
   ['rolekeeper approver reply', 'needs a listener; test/keeper/replies.test.ts covers it'],

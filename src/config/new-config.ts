@@ -39,7 +39,7 @@ export const newConfigText = (config: NewConfig): string => {
   return `# yaml-language-server: $schema=${config.schema}
 # Written by \`rolekeeper init\`: read it from top to bottom. config/example.yaml explains all that could stand here.
 # Then: rolekeeper doctor --config FILE, and rolekeeper run --config FILE.
-# Every value is text. \`env:NAME\` takes a value from the environment; a secret can be given in no other way.
+# Every value is text. A secret is a reference: \`env:NAME\`, \`file:PATH\`, \`aws:NAME\` or \`vault:PATH#FIELD\` (docs/secrets.md).
 
 environment: ${config.environment}
 
@@ -62,7 +62,7 @@ service:
   # The keeper's own key, with the scope events:read, and that of every role without one of its own.
   secretKey: ${config.secretKey}
 
-# The key's policy should allow this principal kms:Sign, kms:GetPublicKey and kms:DescribeKey on the keys below only.
+# What the keeper must be allowed on the keys below, and no more: config/aws/keeper-policy.json.
 kms: ${flow(config.kms)}
 
 # /metrics, /healthz and /readyz: on loopback or a private network, as they have no authentication.

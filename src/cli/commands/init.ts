@@ -62,8 +62,10 @@ role begins in shadow, with small limits. Nothing is overwritten.
     } finally {
       close()
     }
+    const path = printable(file)
+    const secrets = example === null ? '' : `set -a; . ${printable(example.secrets)}; set +a; `
     io.out(
-      `${printable(file)}: every role in shadow. Read it and its policies, then: rolekeeper doctor --config ${printable(file)}\n`,
+      `${path}: every role in shadow. Read it and its policies, then: ${secrets}rolekeeper doctor --config ${path}\n`,
     )
     return 0
   },
@@ -103,13 +105,18 @@ const info = z.looseObject({
 
 /** The answers that the sandbox of a directory gives. Throws RolekeeperError `sandbox.unreadable` where none runs there. */
 function ofSandbox(directory: string) {
+  const secrets = join(directory, 'sandbox.env')
   try {
     const said = info.parse(JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8')))
     const roles = staffed.map(({ role }) => role).filter((role) => said.signers[role] !== undefined)
     const keys = roles.map((role) => [`key.${role}`, said.signers[role]?.keyId ?? ''] as const)
     return {
-      sources: said.sources,
-      env: parseEnv(readFileSync(join(directory, 'sandbox.env'), 'utf8')),
+      // Its files are where it runs, wherever the configuration is written.
+      sources: said.sources.map(({ file, ...each }) =>
+        typeof file === 'string' ? { ...each, file: resolve(directory, file) } : each,
+      ),
+      secrets,
+      env: parseEnv(readFileSync(secrets, 'utf8')),
       answers: new Map([
         ...([
           ['service', said.serviceUrl],

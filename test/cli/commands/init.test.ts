@@ -48,6 +48,11 @@ it("writes the sandbox's own as an example, in shadow, which the doctor passes, 
   )
   const findings = await examine(config, systemClock)
   expect(findings.filter(({ state }) => state === 'failing')).toEqual([])
+  // What the sandbox keeps in files is found from wherever the configuration is.
+  const files = config.sources.flatMap((source) => ('file' in source ? [source.file] : []))
+  expect(files).toEqual(
+    ['recoveryFund', 'primeVault'].map((name) => join(ward.sandbox.directory, 'nav', `${name}.csv`)),
+  )
   const again = await runCommand(args)
   expect([again.code, again.err]).toEqual([
     1,
