@@ -118,16 +118,10 @@ function ofSandbox(directory: string) {
       secrets,
       env: parseEnv(readFileSync(secrets, 'utf8')),
       answers: new Map([
-        ...([
-          ['service', said.serviceUrl],
-          ['nodes', said.rpcUrl],
-          ['region', said.kmsRegion],
-        ] as const),
-        ...([
-          ['endpoint', said.kmsUrl],
-          ['roles', roles.join(',')],
-        ] as const),
-        ...([['credentials', 'ROLEKEEPER_KMS']] as const),
+        ...Object.entries({
+          ...{ service: said.serviceUrl, nodes: said.rpcUrl, region: said.kmsRegion },
+          ...{ endpoint: said.kmsUrl, roles: roles.join(','), credentials: 'ROLEKEEPER_KMS' },
+        }),
         ...keys,
       ]),
     }
