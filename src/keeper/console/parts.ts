@@ -77,6 +77,9 @@ type What = {
   readonly board: Board | null
 }
 
+/** Of a decision its board is always the same, and a page is told of one many times. */
+const BOARDS = new WeakMap<Decision, Board>()
+
 /** What a role saw and decided last, and what it shows of that. */
 function whatOf({ agent, state }: RolePlace, { candidates }: PartsDeps): What {
   const found = candidates.find(
@@ -87,8 +90,10 @@ function whatOf({ agent, state }: RolePlace, { candidates }: PartsDeps): What {
   const { duty } = state.role
   const [seen, decided] = [duty.lastSeen(), duty.lastDecision()]
   const { does, policy } = found.policy as { readonly does: Agent; readonly policy: { strategy: unknown } }
-  const board =
-    seen === null || decided === null ? null : (does.board?.(seen, decided, policy.strategy) ?? null)
+  if (seen === null || decided === null) return { seen, decided, board: null }
+  const known = BOARDS.get(decided)
+  const board = known ?? does.board?.(seen, decided, policy.strategy) ?? null
+  if (board !== null) BOARDS.set(decided, board)
   return { seen, decided, board }
 }
 

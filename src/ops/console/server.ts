@@ -89,8 +89,9 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
   const known = readPlace(directory)
   const secret = known?.secret ?? newSecret()
   const access = createAccess(secret, deps.nowMs)
+  const clean = createCleaner(deps)
   const write = (part: unknown) =>
-    JSON.stringify(part, (_, value: unknown) => (typeof value === 'string' ? deps.clean(value) : value))
+    JSON.stringify(part, (_, value: unknown) => (typeof value === 'string' ? clean(value) : value))
   const streams = createStreams({
     ...{ nowMs: deps.nowMs, read: deps.read, write },
     onFailed: (error) => deps.log.warn('the console could not be read', {}, error),
@@ -124,6 +125,26 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
       streams.close()
       await app.close()
     },
+  }
+}
+
+/** What was cleaned is cleaned anew after this long: what is secret may be another by then. */
+const CLEANED_MS = 10_000
+
+/** Clean each text once: from one reading to the next nearly all are the same, and cleaning them is most of the work. */
+function createCleaner({ clean, nowMs }: Pick<ConsoleDeps, 'clean' | 'nowMs'>): ConsoleDeps['clean'] {
+  const known = new Map<string, string>()
+  let sinceMs = nowMs()
+  return (text) => {
+    if (Math.abs(nowMs() - sinceMs) > CLEANED_MS) {
+      known.clear()
+      sinceMs = nowMs()
+    }
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const cleaned = clean(text)
+    known.set(text, cleaned)
+    return cleaned
   }
 }
 

@@ -79,11 +79,18 @@ it('answers what waits, where it is what was shown', () => {
 })
 
 const OTHER = 'f'.repeat(64)
+/** Another call under the hash of what was shown. */
+function altered(): Workflow & { hold: Hold } {
+  const workflow = held()
+  const effects = ['everything leaves']
+  return { ...workflow, hold: { ...workflow.hold, shown: { ...workflow.hold.shown, effects } } }
+}
 it.each([
   ['of a fleet', { fleet: {} }, {}, 'console.fleet'],
   ['that waits no more', { live: [] }, {}, 'console.not_held'],
   ['that expired', { live: [held({}, NOW_MS)] }, {}, 'console.not_held'],
   ['that was asked anew since', { live: [held()] }, { hash: OTHER }, 'console.other_hash'],
+  ['whose calls are not those that were hashed', { live: [altered()] }, {}, 'console.other_hash'],
   ['whose policy names who may', { live: [held({ approvers: [{ name: 'bob' }] })] }, {}, 'console.approvers'],
 ])('writes nothing of an answer %s', (_, around, changes, code) => {
   const [workflow] = (around as { live?: readonly (Workflow & { hold: Hold })[] }).live ?? []

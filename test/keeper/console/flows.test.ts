@@ -67,5 +67,8 @@ it('remembers no more after a year than after an hour', () => {
   const flows = heard(...events, ...bumped)
   const [newest, ...rest] = flows.list([])
   expect([rest.length, newest?.id, newest?.steps.length]).toEqual([99, 'w4999', 24])
+  // The first of them is known no more: of one that is taken up from the journal, nothing is.
+  const [first] = flows.list([workflowOf('discovered', { id: 'w0' })])
+  expect(first?.steps).toEqual([{ state: 'discovered', atMs: 1_000 }])
   expect([flows.gains().length, flows.alarms().length, flows.gains()[0]?.id]).toEqual([50, 50, 'w4999'])
 })

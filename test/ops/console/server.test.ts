@@ -14,6 +14,8 @@ let [nowMs, directory, shown] = [NOW, '', {} as Record<string, unknown>]
 let deeds: { deed: Deed; by: string }[] = []
 let reads = 0
 const consoles: Console[] = []
+const warned: unknown[][] = []
+const cleaned: string[] = []
 
 const deps: ConsoleDeps = {
   nowMs: () => nowMs,
@@ -27,13 +29,18 @@ const deps: ConsoleDeps = {
     deeds.push({ deed, by })
     return 'Done.'
   },
-  clean: (text) => text.replaceAll('secret', '[scrubbed]'),
-  log: { info: () => {}, warn: () => {} },
+  clean: (text) => {
+    cleaned.push(text)
+    return text.replaceAll('secret', '[scrubbed]')
+  },
+  log: { info: () => {}, warn: (...line) => warned.push(line) },
 }
 
 beforeEach(() => {
   ;[nowMs, deeds, reads, shown] = [NOW, [], 0, { keeper: { nowMs: 1 } }]
   directory = mkdtempSync(join(tmpdir(), 'console-'))
+  warned.length = 0
+  cleaned.length = 0
 })
 
 afterEach(async () => {
@@ -108,6 +115,21 @@ describe('the console', () => {
     shown = { keeper: { nowMs: 1 }, roles: ['a secret <b>'] }
     await expect.poll(() => stream.text, { timeout: 2_000 }).toContain('data: ["a [scrubbed] <b>"]')
     expect(stream.text.split('event: keeper')).toHaveLength(2)
+    stream.close()
+  })
+
+  it('cleans a text once however often it is read, and anew after ten seconds', async () => {
+    const url = await start()
+    const { cookie } = await signIn(url)
+    shown = { keeper: { text: 'a secret' } }
+    const stream = listen(url, cookie)
+    const times = () => cleaned.filter((text) => text === 'a secret').length
+    await expect.poll(() => stream.text, { timeout: 2_000 }).toContain('a [scrubbed]')
+    const before = reads
+    await expect.poll(() => reads, { timeout: 4_000 }).toBeGreaterThan(before + 1)
+    expect(times()).toBe(1)
+    nowMs += 10_001
+    await expect.poll(times, { timeout: 2_000 }).toBe(2)
     stream.close()
   })
 
@@ -224,6 +246,13 @@ describe('ten thousand event streams', () => {
     const streams = Array.from({ length: 16 }, () => listen(url, cookie))
     const isTold = (what: string) => streams.every(({ text }) => text.includes(what))
     await expect.poll(() => isTold('"nowMs":1'), { timeout: 10_000 }).toBe(true)
+    const refused = await ask(`${url}/events`, { headers: { cookie } })
+    expect(JSON.parse(refused.body)).toEqual({
+      ...{ code: 'console.too_many', message: '16 pages are open, and no more may be.', fix: 'close one.' },
+    })
+    expect(JSON.parse((await ask(`${url}/session`, { headers: { cookie } })).body)).toMatchObject({
+      isFull: true,
+    })
     const readBefore = reads
     const startedAtMs = performance.now()
     const over: ReturnType<typeof listen>[] = []
@@ -236,12 +265,23 @@ describe('ten thousand event streams', () => {
       for (const each of some) each.close()
     }
     expect(over).toEqual([])
+    // Once a minute, however many ask.
+    expect(warned).toEqual([['the console is full', { what: 'pages', most: 16 }]])
     // Twice a second, however many ask.
     expect(reads - readBefore).toBeLessThanOrEqual((performance.now() - startedAtMs) / 500 + 2)
     shown = { keeper: { nowMs: 2 } }
     await expect.poll(() => isTold('"nowMs":2'), { timeout: 10_000 }).toBe(true)
     for (const each of streams) each.close()
     await expect.poll(async () => (await signIn(url)).answer.status, { timeout: 5_000 }).toBe(200)
+  })
+
+  it('leave sixty-four connections to strangers who say nothing, and the log says so once', async () => {
+    const port = Number(new URL(await start()).port)
+    const opened = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+    const isOver = () => opened.filter(({ closed }) => closed).length
+    await expect.poll(isOver, { timeout: 4_000 }).toBe(36)
+    expect(warned).toEqual([['the console is full', { what: 'connections', most: 64 }]])
+    for (const socket of opened) socket.destroy()
   })
 
   it('one of which takes nothing is let go after ten seconds, and holds one reading at most', async () => {
