@@ -39,6 +39,20 @@ it('writes each figure of a decision with the unit that its name says', () => {
   })
 })
 
+it('knows a token by what a decision is about, and names none where that says nothing of it', () => {
+  const reason = { positionDebtAssets: '1500000', collateralAssets: '1', quotedAssets: '2', limitAssets: '3' }
+  expect(reasonText({ reason, subject: `${MARKET}:0xab:0xcd` }, known)).toEqual([
+    ['positionDebtAssets', '1.5 USDC'],
+    ['collateralAssets', '0.00000001 cbBTC'],
+    ['quotedAssets', '2 base units'],
+    ['limitAssets', '3 base units'],
+  ])
+  const fund = { address: OTHER, codeHash: '0x', quoteAsset: USDC } as const
+  expect(
+    reasonText({ reason: { limitAssets: '3' }, subject: `${OTHER}:4` }, { ...known, funds: [fund] }),
+  ).toEqual([['limitAssets', '0.000003 USDC']])
+})
+
 it('writes what moved in the token’s own unit, and in base units of one that nobody pins', () => {
   const changes = [
     { token: USDC, assets: -1_500_000n },

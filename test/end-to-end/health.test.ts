@@ -12,6 +12,7 @@ import {
   startTestKeeper,
   type TestKeeper,
 } from '../support/keeper-scene.ts'
+import { startNodeProxy } from '../support/node-proxy.ts'
 import { type SecretManagers, startSecretManagers } from '../support/secret-managers.ts'
 
 let world: KeeperScene
@@ -58,6 +59,38 @@ it('says of a key that is denied that it does not sign, though nothing is to be 
   expect(told).toMatchObject({ ready: false, cause: 'key/liquidator', row: { code: 'key.not_signing' } })
   world.kms.setFault(NO_FAULTS)
   await keeper.until(facetIs('key', 'liquidator', 'ok'))
+}, 60_000)
+
+it('names a service that answers 500, and not the roles that see nothing for it', async () => {
+  const keeper = await world.start()
+  await keeper.until((event) => event.type === 'decision')
+  world.service.setFault({ fail: { path: /./, status: 500 } })
+  const told = await toldOf(keeper, 'service', '')
+  expect(told).toMatchObject({
+    ready: false,
+    cause: 'service',
+    row: { code: expect.stringMatching(/^service\./) },
+  })
+  world.service.setFault({})
+  await keeper.until(facetIs('service', '', 'ok'))
+}, 60_000)
+
+it('names a node that hangs, and neither the chain nor the service nor the roles for it', async () => {
+  const { id, nodes, finality } = world.config().chain
+  const node = await startNodeProxy(nodes.read[0]?.reveal() ?? '')
+  try {
+    const chain = { id: String(id), finality, nodes: { read: [node.url], send: [node.url] } }
+    const keeper = await world.start({ chain })
+    await keeper.until((event) => event.type === 'decision')
+    node.setFaults({ deed: { kind: 'hang' } })
+    const told = await toldOf(keeper, 'node', 'read-1')
+    expect(told).toMatchObject({ ready: false, cause: 'node/read-1', row: { code: 'node.left_out' } })
+    node.setFaults()
+    await keeper.until(facetIs('node', 'read-1', 'ok'))
+  } finally {
+    await world.rest()
+    await node.stop()
+  }
 }, 60_000)
 
 it('names the pause and not the roles that do nothing for it, with who and why', async () => {
