@@ -226,7 +226,8 @@ it('signs nothing new from a second after pause on, as who and why, and goes on'
   await next('slot', ({ state }) => state === 'signed')
   const pausedAtMs = await order(page.locator('#pause'), 'Pause')
   await page.locator('#banner', { hasText: 'Paused' }).waitFor({ timeout: LIVE_MS })
-  await page.waitForTimeout(5_000)
+  // By then something is there to be done.
+  await page.waitForTimeout(10_000)
   expectNothingNew(pausedAtMs)
   const resumedAtMs = await order(page.locator('#pause', { hasText: 'Resume' }), 'Resume')
   await page.locator('#banner').waitFor({ state: 'hidden', timeout: LIVE_MS })
