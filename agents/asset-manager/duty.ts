@@ -59,7 +59,9 @@ export function due(seen: Seen, { passedOver }: Decision, policy: ManagerPolicy)
   const bids = seen.lots
     .filter(({ row }) => row.status === 'open')
     .map((lot) =>
-      owes({ what: 'lot bid', subject: lot.row.id, ...closing(lot, policy) }, (one) => isFor(one, lot.row)),
+      owes({ what: 'lot bid', subject: lot.row.id, ...closing(lot, policy, seen) }, (one) =>
+        isFor(one, lot.row),
+      ),
     )
   const declared = reconcile(seen, policy.declared)
     .filter(({ direction, outcome }) => direction !== 'none' || 'workflowType' in outcome)
@@ -81,14 +83,16 @@ export function due(seen: Seen, { passedOver }: Decision, policy: ManagerPolicy)
   ]
 }
 
-/** Of the time in which a bid counts and lands, half may go by. */
+/** Of the time in which a bid counts and lands, half may go by; one that opened within it was not due before it was seen. */
 function closing(
   { row }: LotSeen,
   { bidding: { lastCallS, closeMarginS } }: ManagerPolicy,
+  { nowMs }: Pick<Seen, 'nowMs'>,
 ): Pick<Due, 'sinceMs' | 'untilMs' | 'graceMs'> {
   const closesAtMs = Date.parse(row.closesAt)
+  const sinceMs = closesAtMs - lastCallS * 1_000
   return {
-    sinceMs: closesAtMs - lastCallS * 1_000,
+    sinceMs: sinceMs > nowMs ? sinceMs : null,
     untilMs: closesAtMs - closeMarginS * 1_000,
     graceMs: (lastCallS - closeMarginS) * 500,
   }

@@ -63,7 +63,7 @@ export function whyDue<One>(
   isAbout: (one: One) => boolean,
   subjects: readonly string[],
   otherwise: string,
-): Pick<Due, 'check' | 'message'> {
+): Pick<Due, 'check' | 'message' | 'chosen'> {
   const open = inFlight.find(isAbout)
   if (open?.held === true) {
     const message = `Workflow ${open.workflowId} waits for a person. Fix: rolekeeper approve ${open.workflowId}.`
@@ -74,6 +74,8 @@ export function whyDue<One>(
   const last = recent.find(isAbout)
   const undone = last !== undefined && UNDONE.has(last.state) ? (last.check ?? last.state) : null
   const left = passedOver.find(({ subject }) => subjects.includes(subject))
+  if (left?.check === 'already_done' && last?.state === 'shadowed')
+    return { check: left.check, message: 'It was done in shadow, where nothing is sent.', chosen: true }
   // Between two tries, what ended the last one says more than that the next one waits.
   if (left !== undefined && (undone === null || left.check !== 'backing_off'))
     return { check: left.check, message: left.message }

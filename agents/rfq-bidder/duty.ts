@@ -69,7 +69,7 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
       const place = {
         what: 'rfq bid',
         subject: rfq.id,
-        ...closing(rfq, sinceS, policy.rfq.lastCallS, policy),
+        ...closing(rfq, sinceS, policy.rfq.lastCallS, policy, seen),
       }
       return [...refunds, owes(place, isOn(rfq))]
     }
@@ -100,7 +100,7 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
           owes(
             {
               ...{ what: 'auction bid', subject: lot.id },
-              ...closing(lot, lot.closesAtS - policy.auction.windowS, policy.auction.windowS, policy),
+              ...closing(lot, lot.closesAtS - policy.auction.windowS, policy.auction.windowS, policy, seen),
             },
             isOn(lot),
           ),
@@ -109,14 +109,15 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
   return [...seen.rfqs.flatMap(ofRfq), ...seen.auctions.flatMap(ofAuction)]
 }
 
-/** Of the time in which a bid counts and lands, half may go by. */
+/** Of the time in which a bid counts and lands, half may go by; one that opened within it was not due before it was seen. */
 const closing = (
   { closesAtS }: OfferSeen,
   sinceS: number | null,
   windowS: number,
   { landingS }: RfqBidderPolicy,
+  { nowMs }: Pick<Observed, 'nowMs'>,
 ): Pick<Due, 'sinceMs' | 'untilMs' | 'graceMs'> => ({
-  sinceMs: sinceS === null ? null : sinceS * 1_000,
+  sinceMs: sinceS === null || sinceS * 1_000 <= nowMs ? null : sinceS * 1_000,
   untilMs: (closesAtS - landingS) * 1_000,
   graceMs: (windowS - landingS) * 500,
 })

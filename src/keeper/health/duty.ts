@@ -97,8 +97,11 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
 /** What was proposed, or is under way, has so long at least: a few blocks, whatever the time in which a bid counts. */
 const UNDER_WAY_MS = 60_000
 
-const graceOf = ({ check, graceMs }: Due): number =>
-  check === undefined || check === 'under_way' ? Math.max(graceMs, UNDER_WAY_MS) : graceMs
+function graceOf({ check, graceMs, sinceMs, untilMs }: Owing): number {
+  if (check === undefined || check === 'under_way') return Math.max(graceMs, UNDER_WAY_MS)
+  // What became due shortly before it is lost has half of that time.
+  return untilMs === undefined ? graceMs : Math.max(1, Math.min(graceMs, (untilMs - sinceMs) / 2))
+}
 
 /** Refusals of the last minutes. */
 const newOf = ({ refusals }: Pick<DutyMemory, 'refusals'>, nowMs: number) =>

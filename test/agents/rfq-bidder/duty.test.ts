@@ -14,11 +14,14 @@ it('owes a bid from the last call on, until one can land no more, with half of t
   const [open, ...rest] = owed({ rfqs: [rfq()], nativeBalanceWei: 0n })
   expect([open?.what, rest]).toEqual(['rfq bid', []])
   expect(open).toMatchObject({
-    sinceMs: (NOW_S + 30 - terms.lastCallS) * 1_000,
+    sinceMs: null,
     ...{ untilMs: (NOW_S + 30 - landingS) * 1_000, graceMs: (terms.lastCallS - landingS) * 500 },
     ...{ check: 'out_of_gas' },
   })
   expect(open).not.toHaveProperty('chosen')
+  // One whose time is to come is due from then on.
+  const [later] = owed({ rfqs: [rfq({ closesAtS: NOW_S + 300 })] })
+  expect(later).toMatchObject({ sinceMs: (NOW_S + 300 - terms.lastCallS) * 1_000 })
 })
 
 it.each([

@@ -148,3 +148,13 @@ it('owes fresh reads whatever else it owes, and is late with them half a minute 
     { what: 'fresh reads', subject: 'liquidator', check: 'observation_not_fresh', message: stale.message },
   ])
 })
+
+it('has half of its time where it became due shortly before it is lost', () => {
+  const { world, book } = bookOf()
+  world.dues = [debt('a', { untilMs: 50_800 })]
+  book.decided(NOTHING, observation())
+  world.nowMs += 400
+  expect(book.state().lateCount).toBe(0)
+  world.nowMs += 1
+  expect(book.state().lateCount).toBe(1)
+})
