@@ -19,6 +19,8 @@ export type Standing = {
 /** A node that let us wait, or stood alone, is asked after the others for so long. */
 const SLOW_MS = 10_000
 const ALONE_MS = 60_000
+/** One that is asked again and lets us wait again within so long was slow all the time. */
+const RELAPSE_MS = 5_000
 
 /** The states from the best to ask to the worst. */
 const STATES: readonly NodeHealth['state'][] = ['ok', 'behind', 'slow', 'alone', 'other_fork', 'down']
@@ -35,7 +37,8 @@ type StandingDeps = {
 export function createStanding(options: StandingDeps): Standing {
   const { nodes, tips, agreedHead, clock } = options
   const behind = (node: Endpoint) => blocksBehind(node, options)
-  const [slowUntilMs, aloneUntilMs] = [new Map<Endpoint, number>(), new Map<Endpoint, number>()]
+  const aloneUntilMs = new Map<Endpoint, number>()
+  const slowness = createSlowness(clock)
   const disagreements = new Map<Endpoint, number>()
   const errors = new Map<Endpoint, number>()
   const lastErrorCode = new Map<Endpoint, string>()
@@ -47,7 +50,7 @@ export function createStanding(options: StandingDeps): Standing {
     if (!node.alive()) return 'down'
     if (head !== undefined && isForked(node, head)) return 'other_fork'
     if ((aloneUntilMs.get(node) ?? 0) > clock.nowMs()) return 'alone'
-    if ((slowUntilMs.get(node) ?? 0) > clock.nowMs()) return 'slow'
+    if (slowness.untilMs(node) > clock.nowMs()) return 'slow'
     return (behind(node) ?? 0) > 0 ? 'behind' : 'ok'
   }
 
@@ -55,7 +58,7 @@ export function createStanding(options: StandingDeps): Standing {
     const state = stateOf(node)
     const last = since.get(node)
     if (last?.state === state) return last
-    const now = { state, sinceMs: clock.nowMs() }
+    const now = { state, sinceMs: state === 'slow' ? slowness.sinceMs(node) : clock.nowMs() }
     since.set(node, now)
     return now
   }
@@ -71,7 +74,7 @@ export function createStanding(options: StandingDeps): Standing {
         }))
         .toSorted((a, b) => a.rank - b.rank || (a.behind === b.behind ? 0 : a.behind - b.behind))
         .map(({ node }) => node),
-    slow: (node) => void slowUntilMs.set(node, clock.nowMs() + SLOW_MS),
+    slow: slowness.note,
     failed: (node, error) => {
       count(errors, node)
       lastErrorCode.set(node, error.code)
@@ -123,6 +126,20 @@ function createQuorumMissing(
     else if (missing?.atHash !== head?.hash || missing === undefined)
       missing = { atHash: head?.hash, sinceMs: options.clock.nowMs() }
     return missing?.sinceMs ?? null
+  }
+}
+
+/** Keep since when nodes let us wait, and for how long they are asked after the others. */
+function createSlowness({ nowMs }: Pick<Clock, 'nowMs'>) {
+  const spells = new Map<Endpoint, { readonly sinceMs: number; readonly untilMs: number }>()
+  return {
+    note: (node: Endpoint): void => {
+      const last = spells.get(node)
+      const isSame = last !== undefined && nowMs() - last.untilMs < RELAPSE_MS
+      spells.set(node, { sinceMs: isSame ? last.sinceMs : nowMs(), untilMs: nowMs() + SLOW_MS })
+    },
+    sinceMs: (node: Endpoint): number => spells.get(node)?.sinceMs ?? nowMs(),
+    untilMs: (node: Endpoint): number => spells.get(node)?.untilMs ?? 0,
   }
 }
 

@@ -52,10 +52,10 @@ function model(name: string, tip = 10): Model {
   return node
 }
 
-function join(readers: readonly Model[], pollMs = 5) {
+function join(readers: readonly Model[], pollMs = 5, clock = systemClock) {
   const reported: RolekeeperError[] = []
   const nodes = joinNodes({
-    ...{ chainId: 1, readers, senders: [], agree: 2, finality: 'finalized', pollMs, clock: systemClock },
+    ...{ chainId: 1, readers, senders: [], agree: 2, finality: 'finalized', pollMs, clock },
     onDisagreement: (error) => reported.push(error),
   })
   return { nodes, reported }
@@ -253,6 +253,28 @@ describe('an answer', () => {
     const { nodes } = join([stalled, a, b])
     expect(await nodes.balanceWei(ADDRESS)).toBe(7n)
     expect(nodes.health()[0]).toMatchObject({ node: 'stalled', state: 'slow' })
+  })
+
+  it('comes from a node that was slow all the time, where it stalls again as soon as it is asked first again', async () => {
+    const [stalled, a, b] = [model('stalled'), model('a'), model('b')]
+    for (const node of [a, b]) node.answers.eth_getBalance = () => '0x7'
+    stalled.stalls.add('eth_getBalance')
+    let aheadMs = 0
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs }
+    const { nodes } = join([stalled, a, b], 5, clock)
+    const slowSinceMs = async () => {
+      await nodes.balanceWei(ADDRESS)
+      const [first] = nodes.health()
+      return first?.state === 'slow' ? first.sinceMs : null
+    }
+    const sinceMs = await slowSinceMs()
+    expect(sinceMs).not.toBeNull()
+    aheadMs += 10_001
+    expect(nodes.health()[0]?.state).toBe('ok')
+    expect(await slowSinceMs()).toBe(sinceMs)
+    aheadMs += 20_000
+    expect(nodes.health()[0]?.state).toBe('ok')
+    expect(await slowSinceMs()).toBeGreaterThan((sinceMs ?? 0) + 30_000)
   })
 
   it('to what is pending hides nothing that an honest node has seen, and adds nothing where one may be wrong', async () => {
