@@ -40,40 +40,31 @@ async function toldOf(keeper: TestKeeper, facet: string, about: string) {
   return { event, alarm, ready: page.ready, cause: page.cause, row: page.facets[key] }
 }
 
-it('says of a service that answers and shows what was a minute ago that it is stale, and when it no longer is', async () => {
+it('says of what the service shows that it is stale, and of a key that is denied that it does not sign: each by itself', async () => {
   const keeper = await world.start()
   await keeper.until((event) => event.type === 'decision')
   world.service.setFault({ indexer: { lagMs: 60_000, admits: true } })
-  const told = await toldOf(keeper, 'service', '')
-  expect(told).toMatchObject({ ready: false, cause: 'service', row: { code: 'service.stale' } })
-  expect(told.alarm).toMatchObject({ code: 'service.stale', fix: expect.stringContaining('indexer') })
-  world.service.setFault({})
-  await keeper.until(facetIs('service', '', 'ok'))
-}, 60_000)
-
-it('says of a key that is denied that it does not sign, though nothing is to be signed', async () => {
-  const keeper = await world.start()
-  await keeper.until((event) => event.type === 'decision')
   world.kms.setFault({ deny: true })
-  const told = await toldOf(keeper, 'key', 'liquidator')
-  expect(told).toMatchObject({ ready: false, cause: 'key/liquidator', row: { code: 'key.not_signing' } })
-  world.kms.setFault(NO_FAULTS)
-  await keeper.until(facetIs('key', 'liquidator', 'ok'))
-}, 60_000)
-
-it('names a service that answers 500, and not the roles that see nothing for it', async () => {
-  const keeper = await world.start()
-  await keeper.until((event) => event.type === 'decision')
-  world.service.setFault({ fail: { path: /./, status: 500 } })
-  const told = await toldOf(keeper, 'service', '')
-  expect(told).toMatchObject({
-    ready: false,
-    cause: 'service',
-    row: { code: expect.stringMatching(/^service\./) },
-  })
+  const stale = await toldOf(keeper, 'service', '')
+  expect(stale).toMatchObject({ ready: false, row: { code: 'service.stale' } })
+  expect(stale.alarm).toMatchObject({ code: 'service.stale', fix: expect.stringContaining('indexer') })
+  // Nothing is to be signed: it is asked whether it is there.
+  const denied = await toldOf(keeper, 'key', 'liquidator')
+  expect(denied).toMatchObject({ ready: false, row: { code: 'key.not_signing' } })
+  for (const { row } of [stale, denied]) expect(row).not.toHaveProperty('because')
   world.service.setFault({})
+  world.kms.setFault(NO_FAULTS)
   await keeper.until(facetIs('service', '', 'ok'))
-}, 60_000)
+  await keeper.until(facetIs('key', 'liquidator', 'ok'))
+
+  // One that answers 500 is the cause, and not the roles that see nothing for it.
+  world.service.setFault({ fail: { path: /./, status: 500 } })
+  const broken = await keeper.until(
+    (event) => facetIs('service', '', 'failing')(event) && event !== stale.event,
+  )
+  expect(broken).toMatchObject({ code: expect.stringMatching(/^service\./) })
+  expect(JSON.parse(await keeper.page('/readyz'))).toMatchObject({ ready: false, cause: 'service' })
+}, 90_000)
 
 it('names a node that hangs, and neither the chain nor the service nor the roles for it', async () => {
   const { id, nodes, finality } = world.config().chain
