@@ -97,6 +97,12 @@ class Writer implements AuditLog {
     const last = segmentsIn(this.#folder).at(-1)
     if (last === undefined) return this.#enter(this.#segmentAfter())
     const { lines, bytes, cut } = readSegment(last)
+    if (lines.length === 0) {
+      // A crash or a full disk came between a segment and its first record: what is whole ends with the one before.
+      rmSync(last.path)
+      await this.begin()
+      return this.record('cut', { bytes: cut, segment: last.name })
+    }
     const found = endOf(last, lines)
     this.#head = found.head
     this.#headOnDisk = found.head
@@ -224,7 +230,7 @@ function endOf(
   lines: readonly string[],
 ): { readonly head: Head; readonly isDamaged: boolean } {
   let head: Head = { seq: first - 1, hash: prevOf(lines[0]) }
-  let isDamaged = lines.length === 0
+  let isDamaged = false
   for (const line of lines) {
     const { record, stated, fits } = readLine(line, head.hash)
     if (!fits || record?.seq !== head.seq + 1) isDamaged = true

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/ops/audit/chain.ts'
 import { type AuditLog, openAudit } from '../../../src/ops/audit/log.ts'
-import { auditFolder } from '../../../src/ops/audit/segments.ts'
+import { auditFolder, segmentName } from '../../../src/ops/audit/segments.ts'
 import { verifyAudit } from '../../../src/ops/audit/verify.ts'
 
 const open = (directory: string, more: { bytesMax?: number; segmentsMax?: number } = {}) =>
@@ -118,6 +118,27 @@ describe('the audit', () => {
       problems: [],
       last: { kind: 'cut', bytes: 13 },
     })
+  })
+
+  it.each([
+    ['the first', '', 0],
+    ['the first, with half a line', '0000 {"seq":1', 0],
+    ['a later one', '', 3],
+    ['a later one, with half a line', '0000 {"seq":5', 3],
+  ])('goes on where a crash or a full disk left %s segment without a record', async (_, left, count) => {
+    const { directory, folder, log } = await written(count)
+    await log.close()
+    if (count === 0) rmSync(file(folder))
+    writeFileSync(join(folder, segmentName(count === 0 ? 1 : count + 2)), left)
+    const again = await open(directory)
+    again.record('note', { index: count + 1 })
+    await again.close()
+    expect(again.state().damage).toBeNull()
+    expect(verifyAudit(folder, count === 0 ? [] : [log.state().head])).toMatchObject({
+      ...{ problems: [], last: { kind: 'note', index: count + 1 } },
+      records: count + 3,
+    })
+    expect(readdirSync(folder)).toHaveLength(1)
   })
 
   it('goes on in a segment of its own behind one that was altered, and shows the alteration on', async () => {
