@@ -55,14 +55,27 @@ export const url = (from: Origins, protocols: readonly string[]) =>
  */
 export const secretUrl = (from: Origins) =>
   resolved(from)
-    .refine((held) => isUrl(held.reveal(), ['http', 'https']), { error: 'expected a URL of http or https' })
+    .refine((held) => isUrl(held.reveal(), ['http', 'https']), {
+      error: 'expected a URL of http or https, with a % in its user name or password written as %25',
+    })
     .transform((held) => {
       const { origin } = new URL(held.reveal())
       return held.demand((text) => isUrl(text, ['http', 'https']) && new URL(text).origin === origin)
     })
 
 const isUrl = (text: string, protocols: readonly string[]) =>
-  URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1))
+  URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1)) && isDecodable(text)
+
+/** Whether user name and password can be taken out of it: a bare % is none of a URL's. */
+function isDecodable(text: string): boolean {
+  const { username, password } = new URL(text)
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
+}
 const hasUserinfo = (text: string) => {
   const { username, password } = new URL(text)
   return username !== '' || password !== ''

@@ -109,9 +109,12 @@ it('gives the next request the new value, of the service, a node, the KMS and Re
   put('one')
 })
 
-it('keeps a node where it is', async () => {
+it.each([
+  ['https://elsewhere.example/canary', 'keeps a node where it is'],
+  ['http://user:canary%@127.0.0.1:PORT/node', 'keeps a node whose new password no request could carry'],
+])('%s: %s', async (url) => {
   const config = await open()
-  there.vault.set('kv/nodes', { a: 'https://elsewhere.example/canary' })
+  there.vault.set('kv/nodes', { a: url.replace('PORT', String(port)) })
   expect(await config.store?.refresh()).toMatchObject({ code: 'secrets.unfit' })
   expect(config.chain.nodes.read[0]?.reveal()).toContain(`127.0.0.1:${port}/node`)
   config.store?.close()
