@@ -47,14 +47,18 @@ async function rejected(changes: Partial<Proposal> = {}) {
     return { open, proposed, rejections }
   }
   const first = begin([])
-  const opened = await first.open(proposalOf(changes), false)
-  if (!opened.ok) throw new TypeError(opened.message)
-  const note = { check: REJECTED, message: 'anna rejected it.' }
-  const held = { ...opened.workflow, hold: HOLD }
-  const ended = await journal.write(move(held, 'cancelled', 1_000, { note }))
-  first.rejections.ended(ended)
-  await journal.barrier()
-  return { ...first, journal, directory, id: ended.id, again: () => begin([ended]) }
+  const reject = async (more: Partial<Proposal> = {}) => {
+    const opened = await first.open(proposalOf({ ...changes, ...more }), false)
+    if (!opened.ok) throw new TypeError(opened.message)
+    const note = { check: REJECTED, message: 'anna rejected it.' }
+    const held = { ...opened.workflow, hold: HOLD }
+    const ended = await journal.write(move(held, 'cancelled', 1_000, { note }))
+    first.rejections.ended(ended)
+    await journal.barrier()
+    return ended
+  }
+  const ended = await reject()
+  return { ...first, reject, journal, directory, id: ended.id, again: () => begin([ended]) }
 }
 
 const worth = (dollars: bigint): Partial<Proposal> => ({
@@ -78,6 +82,30 @@ it('asks no second time while its amounts are within a tenth, and again beyond',
   )
   expect(await proposed({ occurrence: '5', ...worth(1_101n) })).toBe('asked')
   expect(await proposed({ occurrence: '6', ...worth(899n) })).toBe('asked')
+})
+
+it('is not asked by turns about two amounts that were both rejected', async () => {
+  const { proposed, reject } = await rejected(worth(1_000n))
+  await reject({ occurrence: '2', ...worth(1_200n) })
+  expect(await proposed({ occurrence: '3', ...worth(1_000n) })).toBe(REJECTED)
+  expect(await proposed({ occurrence: '4', ...worth(1_200n) })).toBe(REJECTED)
+})
+
+const [A, B, C] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`, `0x${'c3'.repeat(20)}`]
+const moving = (from: string, to: string, assets: string, more: readonly object[] = []) => ({
+  ...{ occurrence: `${from} ${to} ${assets}`, summary: `${assets} from ${from} to ${to} and ${more.length}` },
+  input: {
+    withdrawals: [{ marketAddress: from, assets }],
+    supplies: [{ marketAddress: to, assets }, ...more],
+  } as Proposal['input'],
+})
+
+it('keeps nothing else of a subject from being asked about: as much that goes elsewhere, or back', async () => {
+  const { proposed } = await rejected({ ...worth(1_000n), ...moving(A, B, '1000') })
+  const some = [{ marketAddress: C, assets: '5' }]
+  expect(await proposed(moving(A, B, '995', some))).toBe(REJECTED)
+  expect(await proposed(moving(B, A, '1000'))).toBe('asked')
+  expect(await proposed(moving(C, B, '1000'))).toBe('asked')
 })
 
 it('says nothing of another subject, kind or type, of what moves no amount in other words, or of an order', async () => {

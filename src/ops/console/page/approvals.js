@@ -123,7 +123,13 @@ function askApproval(verb, held) {
     danger: isYes,
     happens: [
       h('p', {}, held.summary),
-      isYes ? whatIsSigned(held) : h('p', {}, 'It ends, and comes back only when its state changes.'),
+      isYes
+        ? whatIsSigned(held)
+        : h(
+            'p',
+            {},
+            'It ends, and is asked about again once it differs by a tenth, or the no is taken back.',
+          ),
       h('p', { class: 'note' }, 'hash ', h('code', {}, held.hash)),
     ],
     deed: { verb, id: held.id, hash: held.hash },
