@@ -13,7 +13,7 @@ import { type ChaosWorld, createChaosWorld } from './world.ts'
 /** Where a fault was told of, each by how many milliseconds after it began; null where it was not. */
 export type Told = {
   readonly kind: string
-  /** The first facet that no other was named the cause of, and its code. */
+  /** The facet that names its cause, and its code. */
   readonly facet: string | null
   readonly code: string | null
   readonly screenMs: number | null
@@ -173,7 +173,7 @@ async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Pro
   await begin()
   while (Date.now() - beganMs < LASTS_MS) {
     await sleep(LOOK_MS)
-    root = rootOf(await facetsOf(world)) ?? root
+    root = rootsOf(await facetsOf(world)).find(([key]) => isCause(kind, key)) ?? root
     const ms = Date.now() - beganMs
     if (root !== undefined && !onReadyz.has(root[0])) onReadyz.set(root[0], ms)
     for (const key of notWellOn((await page(world, '/metrics')) ?? ''))
@@ -202,13 +202,11 @@ const notWellOn = (metrics: string): readonly string[] =>
     ([, facet = '', about = '']) => (about === '' ? facet : `${facet}/${about}`),
   )
 
-/** What no other facet is the cause of, the worst first; what waits for a person is no fault. */
-function rootOf(facets: Facets) {
-  const roots = Object.entries(facets).filter(
+/** What no other facet is the cause of; what waits for a person is no fault. */
+const rootsOf = (facets: Facets) =>
+  Object.entries(facets).filter(
     ([key, { state, because }]) => state !== 'ok' && because === undefined && key !== 'approvals',
   )
-  return roots.find(([, { state }]) => state === 'failing') ?? roots[0]
-}
 
 async function page({ directory }: Stage['world'], path: string): Promise<string | null> {
   const there = keeperAt(directory)
@@ -227,9 +225,9 @@ async function untilWell({ world, logFile }: Stage): Promise<void> {
   const untilMs = Date.now() + WELL_MS_MAX
   for (;;) {
     const facets = await facetsOf(world)
-    const isWell = Object.keys(facets).length > 0 && rootOf(facets) === undefined
+    const isWell = Object.keys(facets).length > 0 && rootsOf(facets).length === 0
     if (isWell && Date.now() - lastAlarmMs(logFile) > ALARM_AGAIN_MS) return
-    if (Date.now() > untilMs) throw new TypeError(`Not well again: ${JSON.stringify(rootOf(facets))}`)
+    if (Date.now() > untilMs) throw new TypeError(`Not well again: ${JSON.stringify(rootsOf(facets))}`)
     await sleep(LOOK_MS * 4)
   }
 }
@@ -249,29 +247,52 @@ const eventsIn = (text: string): readonly Event[] =>
     }
   })
 
+/** Which facet is the cause of the faults of a kind: what else is not well at the time is not counted as telling of it. */
+const CAUSES: Readonly<Record<string, RegExp>> = {
+  node: /^node\/read-1$/,
+  nodes: /^nonces\//,
+  // What it prepares against the policy is found where it is refused.
+  service: /^(service|duty\/.*)$/,
+  kms: /^key\//,
+  chain: /^chain$/,
+  redis: /^(journal|seats)$/,
+  disk: /^(journal|disk)$/,
+  // Who is not there says nothing: `up`, and `rolekeeper status`, which exits with 5.
+  process: /^never$/,
+}
+const isCause = (kind: string, facet: string) => CAUSES[kind.split('.')[0] ?? '']?.test(facet) === true
+
 const TOLD_MS_MAX = 30_000
 
-/** Whether somebody who looks at one of the four places does not hear of a fault that stopped work within 30 s. Pure. */
-export const isUntold = ({ screenMs, readyzMs, metricMs, alarmMs, succeeded }: Told): boolean =>
-  succeeded === 0 && [screenMs, readyzMs, metricMs, alarmMs].some((ms) => ms === null || ms > TOLD_MS_MAX)
+const isAway = ({ kind }: Told) => kind.startsWith('process.')
+const isNamed = ({ facet }: Told) => facet !== null
 
-/** Write what was told as a table of the docs. Pure. */
+/** Whether somebody who looks at one of the four places does not hear of a fault that stopped work within 30 s. Pure. */
+export const isUntold = (told: Told): boolean =>
+  !isAway(told) &&
+  told.succeeded === 0 &&
+  [told.screenMs, told.readyzMs, told.metricMs, told.alarmMs].some((ms) => ms === null || ms > TOLD_MS_MAX)
+
+/** Write what was told as the docs have it. Pure. */
 export function toldTable(all: readonly Told[]): string {
   const at = (ms: number | null) => (ms === null ? '-' : `${(ms / 1_000).toFixed(1)} s`)
-  const rows = all.map(({ kind, facet, code, screenMs, readyzMs, metricMs, alarmMs, succeeded }) =>
-    [
-      kind,
-      facet ?? 'none',
-      code ?? '',
-      at(screenMs),
-      at(readyzMs),
-      at(metricMs),
-      at(alarmMs),
-      String(succeeded),
-    ].join(' | '),
-  )
-  const head = 'fault | facet | code | screen | `/readyz` | metric | alarm | succeeded meanwhile'
-  return [head, head.replaceAll(/[^|]+/g, '---'), ...rows].map((row) => `| ${row} |\n`).join('')
+  const head = ['fault', 'facet', 'code', 'screen', '`/readyz`', 'metric', 'alarm', 'ended well meanwhile']
+  const rows = all
+    .filter(isNamed)
+    .map(({ kind, facet, code, screenMs, readyzMs, metricMs, alarmMs, succeeded }) => [
+      ...[`\`${kind}\``, `\`${facet}\``, `\`${code}\``],
+      ...[at(screenMs), at(readyzMs), at(metricMs), at(alarmMs), String(succeeded)],
+    ])
+  const list = (some: readonly Told[]) =>
+    some.map(({ kind, succeeded }) => `\`${kind}\` (${succeeded})`).join(', ')
+  const unnamed = all.filter((told) => !isNamed(told))
+  return [
+    ...[head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`),
+    '',
+    `No facet, and what ended well meanwhile: ${list(unnamed.filter((told) => !isAway(told)))}.`,
+    `The keeper itself is away or begins anew: ${list(unnamed.filter(isAway))}.`,
+    '',
+  ].join('\n')
 }
 
 /** Every kind that may be done by itself. */
