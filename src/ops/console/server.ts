@@ -198,7 +198,6 @@ function serveSessions(app: FastifyInstance, access: Access, { isFull }: Pick<St
     isFull: isFull(),
     user: session.user,
     untilMs: session.untilMs,
-    token: access.tokenOf(session),
   })
   app.post('/session', (request, reply) => {
     const { key } = z.strictObject({ key: z.string().max(500) }).parse(request.body)
@@ -212,7 +211,8 @@ function serveSessions(app: FastifyInstance, access: Access, { isFull }: Pick<St
     reply.setCookie(cookieName(request), access.cookieOf(session), {
       ...{ httpOnly: true, sameSite: 'strict', path: '/', expires: new Date(session.untilMs) },
     })
-    return reply.send(shown(session))
+    // Once: a browser sends a cookie to every port of a host, and whoever listens at another could act with it.
+    return reply.send({ ...shown(session), token: access.tokenOf(session) })
   })
   app.get('/session', (request, reply) => {
     const session = access.sessionOf(request.cookies[cookieName(request)])
@@ -279,7 +279,9 @@ function serveKeeper(
     const token = request.headers[TOKEN_HEADER]
     if (typeof token !== 'string' || !access.isToken(session, token)) {
       const message = 'An action carries the token of its session in a header.'
-      return reply.code(403).send({ code: 'console.no_token', message, fix: 'load the page again' })
+      return reply
+        .code(403)
+        .send({ code: 'console.no_token', message, fix: 'open another link: rolekeeper console' })
     }
     const done = deed.parse(request.body)
     const by = `console session of ${session.user}`

@@ -205,6 +205,8 @@ describe('the console', () => {
     expect((await act(header)).status).toBe(401)
     expect((await act({ cookie })).status).toBe(403)
     expect((await act({ cookie, 'x-rolekeeper-token': other.token })).status).toBe(403)
+    // Whoever listens at another port of the host is sent the cookie.
+    expect((await ask(`${url}/session`, { headers: { cookie } })).body).not.toContain(token)
     expect((await act({ cookie, ...header, origin: 'http://evil.example' })).status).toBe(403)
     expect((await act({ cookie, ...header, 'content-type': 'text/plain' })).status).toBe(415)
     expect((await act({ cookie, ...header }, { ...body, token })).status).toBe(400)

@@ -3,7 +3,8 @@ import { setNow } from './dom.js'
 /** What the keeper says, part by part, as it came last. */
 export const parts = {}
 
-let token = null
+/** Where what an action carries is kept: pages of this host and port alone can read it. */
+const TOKEN = 'token'
 let source = null
 let watchdog = null
 let triedTimes = 0
@@ -38,7 +39,9 @@ export async function follow(on) {
   if (key.startsWith('link.')) {
     history.replaceState(null, '', '/')
     const answer = await send('POST', '/session', { key }).catch(() => null)
-    if (answer !== null && !answer.ok) on.refused((await answer.json()).message)
+    const said = await answer?.json()
+    if (answer?.ok) localStorage.setItem(TOKEN, said.token)
+    else if (answer) on.refused(said.message)
   }
   // A link that is opened in a page that is open already changes what is behind the # alone.
   addEventListener('hashchange', () => {
@@ -53,7 +56,6 @@ async function open(on) {
   if (answer?.status === 401) return on.link('out')
   if (!answer?.ok) return away(on)
   const session = await answer.json()
-  token = session.token
   if (session.isFull) return away(on, 'full')
   source = new EventSource('/events')
   for (const name of NAMES) {
@@ -89,10 +91,7 @@ function away(on, state = 'away') {
 const send = (method, path, body) =>
   fetch(path, {
     method,
-    headers: {
-      'content-type': 'application/json',
-      ...(token === null ? {} : { 'x-rolekeeper-token': token }),
-    },
+    headers: { 'content-type': 'application/json', 'x-rolekeeper-token': localStorage.getItem(TOKEN) ?? '' },
     body: JSON.stringify(body),
   })
 
