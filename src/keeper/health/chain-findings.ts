@@ -73,6 +73,8 @@ export const nodeFindings = (health: readonly NodeHealth[], nowMs: number): read
 export const gasFinding = (payer: Payer, balanceWei: bigint | null): Finding => {
   const where = { facet: 'gas', about: payer.role } as const
   if (balanceWei === null) return { ...where, state: 'ok', message: 'not read yet' }
+  if (payer.gasWeiMax === 0n)
+    return { ...where, state: 'ok', message: 'its policy lets no workflow pay for gas' }
   const runway = balanceWei / payer.gasWeiMax
   if (runway >= RUNWAY_MIN) return { ...where, state: 'ok', message: `for ${runway} workflows at the most` }
   return { ...where, state: runway < 1n ? 'failing' : 'warning', error: lowBalance(payer, balanceWei) }

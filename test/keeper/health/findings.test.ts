@@ -88,6 +88,10 @@ it.each([
   expect([finding.about, ...told(finding)]).toEqual(['liquidator', ...expected])
 })
 
+it('says of a role whose policy lets nothing pay for gas that nothing is short, and throws nothing', () => {
+  expect(told(gasFinding({ role: 'liquidator', signer: SIGNER, gasWeiMax: 0n }, 5n))).toEqual(['ok', 'ok'])
+})
+
 it('says of a disk how much room it has, and of a journal what it fails for', () => {
   expect(told(diskFinding({ directory: '/state' }, 2 ** 30))).toEqual(['ok', 'ok'])
   expect(told(diskFinding({ directory: '/state' }, 2 ** 30 - 1))).toEqual(['warning', 'disk.low'])
