@@ -167,7 +167,8 @@ type Noted = Pulled & { readonly on: boolean }
 /** A switch is never held up by its history. */
 function note(directory: string, noted: Noted): void {
   try {
-    appendFileSync(join(directory, HISTORY), `${JSON.stringify(noted)}\n`, { mode: 0o600 })
+    // Its line begins here, whatever became of the end of the one before.
+    appendFileSync(join(directory, HISTORY), `\n${JSON.stringify(noted)}`, { mode: 0o600 })
   } catch {
     // Then who took it back is not known.
   }
@@ -175,16 +176,29 @@ function note(directory: string, noted: Noted): void {
 
 /** Say who took back a switch that was on, by the history of its directory; by nobody known where that does not say. */
 export function takenBack(directory: string, { switch: which, role, atMs }: Pulled): Pull {
+  const last = historyOf(directory).findLast((each) => each.switch === which && each.role === role)
+  return last !== undefined && !last.on && last.atMs >= atMs
+    ? last
+    : { by: null, atMs: Date.now(), reason: null }
+}
+
+/** What was done with the switches; a line that a crash or a full disk cut off says nothing, and hides none of the others. */
+function historyOf(directory: string): readonly Noted[] {
   try {
-    const lines = readFileSync(join(directory, HISTORY), 'utf8').trimEnd().split('\n')
-    const last: Noted | undefined = lines
-      .map((line): Noted => JSON.parse(line))
-      .findLast((each) => each.switch === which && each.role === role)
-    if (last !== undefined && !last.on && last.atMs >= atMs) return last
+    return readFileSync(join(directory, HISTORY), 'utf8')
+      .split('\n')
+      .flatMap((line) => notedIn(line) ?? [])
   } catch {
-    // None was kept.
+    return []
   }
-  return { by: null, atMs: Date.now(), reason: null }
+}
+
+function notedIn(line: string): Noted | null {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
 }
 
 /** Close a gate that is open, for as long as what asks for it lasts. Pure. */

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
@@ -93,7 +101,15 @@ it('says of each switch that came, went or changed who did it and why, and of a 
   ])
   rmSync(join(directory, 'KILL'))
   expect(look(three.now).events).toMatchObject([{ verb: 'unkill', by: null, reason: null }])
-  expect(readFileSync(join(directory, 'control.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(3)
+  expect(readFileSync(join(directory, 'control.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3)
+})
+
+it('knows who took a switch back, also behind a line of its history that a crash cut off', () => {
+  setControl(directory, 'pause', true, ANNA)
+  const [pulled] = readControl(directory).pulled
+  appendFileSync(join(directory, 'control.jsonl'), '\n{"switch":"pause","on":tr')
+  setControl(directory, 'pause', false, BEN)
+  expect(pulled === undefined ? null : takenBack(directory, pulled)).toMatchObject(BEN)
 })
 
 it('counts a directory that is gone or is none as killed', () => {
