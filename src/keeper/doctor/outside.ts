@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { storeConfigOf } from '../../config/fleet.ts'
+import { isLocked } from '../../journal/lock.ts'
 import { probeDirectory } from '../../journal/probe-directory.ts'
 import { createSources } from '../../observe/sources.ts'
 import { whyNotFree } from '../../ops/port-free.ts'
@@ -43,13 +44,15 @@ export function examineDirectory({ directory }: Pick<RunConfig, 'directory'>): F
 export async function examinePorts({
   directory,
   ops,
+  console,
+  replies,
   service: { webhook },
-}: RunConfig): Promise<readonly Finding[]> {
-  const isHeld = examineDirectory({ directory }).message.endsWith('works in it now.')
-  const places = [
-    { about: 'ops', ...ops },
-    ...(webhook === undefined ? [] : [{ about: 'service.webhook', ...webhook }]),
-  ]
+}: Pick<RunConfig, 'directory' | 'ops' | 'console' | 'replies' | 'service'>): Promise<readonly Finding[]> {
+  const isHeld = isLocked(directory)
+  const asked = { ops, console, replies, 'service.webhook': webhook }
+  const places = Object.entries(asked).flatMap(([about, where]) =>
+    where === undefined ? [] : [{ about, host: where.host, port: where.port }],
+  )
   return Promise.all(
     places.map(async ({ about, host, port }) => {
       const why = port === 0 ? null : await whyNotFree({ host, port })

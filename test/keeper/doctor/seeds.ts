@@ -115,6 +115,20 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
     says: () => [`127.0.0.1:${held.port} (it is in use)`, 'set another ops.port'],
   },
+  'the port of the console in use': {
+    ...{ check: 'port', code: 'ops.port_in_use', about: 'console', world: holdPort },
+    change: (config) => {
+      config.console = { host: '127.0.0.1', port: String(held.port) }
+    },
+    says: () => [`127.0.0.1:${held.port} (it is in use)`, 'set another console.port'],
+  },
+  'the port of signed answers in use': {
+    ...{ check: 'port', code: 'ops.port_in_use', about: 'replies', world: holdPort },
+    change: (config) => {
+      config.replies = { host: '127.0.0.1', port: String(held.port) }
+    },
+    says: () => [`127.0.0.1:${held.port} (it is in use)`, 'set another replies.port'],
+  },
   'an ops host of another machine': {
     ...{ check: 'port', code: 'ops.port_in_use', about: 'ops' },
     change: ({ ops }) => {

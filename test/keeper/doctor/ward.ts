@@ -20,6 +20,8 @@ export type Written = {
   service: { url: string; secretKey: string; webhook?: Record<string, unknown> }
   kms: Record<string, string>
   ops: { host: string; port: string }
+  console?: { host: string; port: string }
+  replies?: { host: string; port: string }
   deployment: {
     namespace: string
     assets: { address: string; symbol: string; decimals: string; codeHash: string }[]
