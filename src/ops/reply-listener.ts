@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
+import { isOurs } from './server.ts'
 
 /** A person's answer as a bot posts it: proven by the person's own key, and by nothing else. */
 const reply = z.strictObject({
@@ -45,7 +46,7 @@ export async function startReplyListener(
         if (status >= 400) response.setHeader('connection', 'close')
         response.writeHead(status, { 'content-length': 0 }).end()
       }
-      const refused = refusedHead(request, [host, publicHost, 'localhost'])
+      const refused = refusedHead(request, publicHost === undefined ? [host] : [host, publicHost])
       if (refused !== null) return end(refused)
       answerTo(request, take).then(end, () => end(500))
     },
@@ -68,13 +69,8 @@ export async function startReplyListener(
 }
 
 /** Why a request is refused before its body is read, as a status; null where it is not. */
-function refusedHead(
-  { headers, method, url }: IncomingMessage,
-  hosts: readonly (string | undefined)[],
-): number | null {
-  const name = /^(?:\[(.+)\]|([^:]+))(?::\d+)?$/.exec(headers.host ?? '')
-  const asked = name?.[1] ?? name?.[2]
-  if (asked === undefined || (isIP(asked) === 0 && !hosts.includes(asked))) return 403
+function refusedHead({ headers, method, url }: IncomingMessage, hosts: readonly string[]): number | null {
+  if (!isOurs(headers.host, ...hosts)) return 403
   // A browser has no business here.
   if (headers.origin !== undefined) return 403
   if (url !== REPLIES_PATH) return 404
