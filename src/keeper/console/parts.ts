@@ -8,7 +8,7 @@ import type { Facet } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
-import { readUsed, type Used } from '../health/used.ts'
+import { type Used, usedNow } from '../health/used.ts'
 import type { Candidate, RoleState } from '../staff.ts'
 import type { Earned } from './earned.ts'
 import type { Flows } from './flows.ts'
@@ -32,7 +32,7 @@ export const TEXT_MAX = 10_000
 /** Read all that the console shows, as it is now: nothing is asked of anybody outside. */
 export async function readParts(deps: PartsDeps): Promise<Parts> {
   const { looked, flows, earned } = deps
-  const used = await readUsed(looked.terms()[0]?.records.journal, looked.cap, looked.clock.nowMs())
+  const used = await usedNow(looked)
   const places = rolesOf(looked).map((place) => ({ ...place, ...whatOf(place, deps) }))
   const live = liveOf(looked)
   const boards = places.flatMap(({ board }) => board ?? [])

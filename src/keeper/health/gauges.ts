@@ -3,10 +3,10 @@ import type { Role } from '../../service/contract/roles.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
-import { readUsed, type Used } from './used.ts'
+import type { Used } from './used.ts'
 
-/** Read every gauge, now. */
-export async function readGauges(deps: HealthDeps): Promise<Omit<Gauges, 'facets'>> {
+/** Read every gauge, now. @param used what of the limits is, as it was just read. */
+export function readGauges(deps: HealthDeps, used: Used): Omit<Gauges, 'facets'> {
   const nowMs = deps.clock.nowMs()
   const feed = deps.feed()
   const fleet = deps.fleet()
@@ -18,8 +18,6 @@ export async function readGauges(deps: HealthDeps): Promise<Omit<Gauges, 'facets
     ...rolesOf(deps).map(({ agent }) => agent.role),
     ...liveOf(deps).map(({ role }) => role),
   ])
-  const [{ records } = {}] = deps.terms()
-  const used = await readUsed(records?.journal, deps.cap, nowMs)
   return {
     control: deps.control(),
     feed: {

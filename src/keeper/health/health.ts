@@ -9,6 +9,7 @@ import { readGauges } from './gauges.ts'
 import type { HealthDeps } from './looked-at.ts'
 import { createProbes } from './probes.ts'
 import { createStatus, type StatusDeps } from './status.ts'
+import { usedNow } from './used.ts'
 
 const LOOK_MS = 1_000
 
@@ -37,7 +38,8 @@ export async function startHealth(
   look()
   const timer = setInterval(look, LOOK_MS)
   const server = await startOpsServer(where, {
-    metrics: async () => reports.metrics.render({ ...(await readGauges(deps)), facets: facets.list() }),
+    metrics: async () =>
+      reports.metrics.render({ ...readGauges(deps, await usedNow(deps)), facets: facets.list() }),
     // As it is when somebody asks, and not up to a second ago.
     facets: () => {
       facets.look()

@@ -3,7 +3,7 @@ import type { Head } from '../../chain/nodes.ts'
 import { createRenewed } from '../renewed.ts'
 import { atWork, type HealthDeps } from './looked-at.ts'
 import { JOURNAL_MS_MAX } from './own-findings.ts'
-import { readUsed, type Used } from './used.ts'
+import { type Used, usedNow } from './used.ts'
 
 const HEAD_MS = 500
 /** Of a fleet's journal, one question: a budget is spent within seconds at the soonest. */
@@ -39,7 +39,7 @@ export function createProbes(deps: HealthDeps): Probes {
     // While the chain is not followed yet, there was nobody to ask.
     everyMs: ({ size }) => (size === 0 ? HEAD_MS : BALANCES_MS),
   })
-  const used = every(USED_MS, () => readUsed(deps.terms()[0]?.records.journal, deps.cap, clock.nowMs()))
+  const used = every(USED_MS, () => usedNow(deps))
   const keys = every(KEYS_MS, () => Promise.all(atWork(deps).map(({ vitals }) => vitals.askKey())))
   return {
     begin: () => {

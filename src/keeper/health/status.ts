@@ -9,7 +9,7 @@ import { createRenewed } from '../renewed.ts'
 import { moneySince } from '../run-money.ts'
 import { readGauges } from './gauges.ts'
 import { type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
-import { readUsed, type Used } from './used.ts'
+import { type Used, usedNow } from './used.ts'
 
 /** What saying how a keeper stands needs beside what it is looked at by. */
 export type StatusDeps = {
@@ -37,7 +37,8 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
   })
   return async (facets) => {
     money.begin()
-    const [gauges, used] = await Promise.all([readGauges(looked), usedNow(looked)])
+    const used = await usedNow(looked)
+    const gauges = readGauges(looked, used)
     return {
       ...{ at: iso(clock.nowMs()), environment: config.environment, chainId: config.chain.id },
       ...{ directory: config.directory, version, startedAt },
@@ -58,11 +59,6 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
   }
 }
 
-const usedNow = (looked: HealthDeps): Promise<Used> => {
-  const [{ records } = {}] = looked.terms()
-  return readUsed(records?.journal, looked.cap, looked.clock.nowMs())
-}
-
 async function moneyToday({ looked, config, accounts }: StatusDeps): Promise<SummaryEvent['money']> {
   const open = accounts()
   const midnightMs = Math.floor(looked.clock.nowMs() / DAY_MS) * DAY_MS
@@ -70,7 +66,7 @@ async function moneyToday({ looked, config, accounts }: StatusDeps): Promise<Sum
 }
 
 type Known = {
-  readonly gauges: Awaited<ReturnType<typeof readGauges>>
+  readonly gauges: ReturnType<typeof readGauges>
   readonly used: Used
   readonly money: SummaryEvent['money'] | null
 }

@@ -10,6 +10,7 @@ import {
 import type { Journal, Spent } from '../../journal/journal.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { RoleAtWork } from '../role.ts'
+import type { HealthDeps } from './looked-at.ts'
 
 /** What of the limits is used, of each role and of all roles together. */
 export type Used = {
@@ -25,6 +26,10 @@ export type Used = {
   readonly ofCap: UsedParts
   readonly statesOfCap: readonly BudgetState[]
 }
+
+/** Read what a keeper has used of its limits by now, by the one journal that all of its seats share. */
+export const usedNow = ({ terms, cap, clock }: Pick<HealthDeps, 'terms' | 'cap' | 'clock'>): Promise<Used> =>
+  readUsed(terms()[0]?.records.journal, cap, clock.nowMs())
 
 /** Read what of the limits is used; empty where the journal does not answer, which other figures say. */
 export async function readUsed(
