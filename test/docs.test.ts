@@ -101,7 +101,9 @@ describe('every page', () => {
   })
 
   it('names files and metrics that are there', () => {
-    const sources = ['counters', 'gauges', 'role-gauges', 'fleet-metrics'].map((name) => `src/ops/${name}.ts`)
+    const sources = ['counters', 'gauges', 'role-gauges', 'fleet-metrics'].map(
+      (name) => `src/ops/metrics/${name}.ts`,
+    )
     const metrics = sources.map((path) => readFileSync(path, 'utf8')).join()
     const absent = pages.flatMap((page) => [
       ...pathsOf(page).filter((path) => !existsSync(path)),
@@ -153,7 +155,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['sudo useradd', 'changes the machine'],
   ['aws iam', 'needs AWS'],
   ['rolekeeper init FILE', 'test/cli/commands/init.test.ts covers it'],
-  ['rolekeeper alarms test', 'needs targets; test/ops/alarms-out.test.ts covers it'],
+  ['rolekeeper alarms test', 'needs targets; test/ops/alarms/alarms-out.test.ts covers it'],
   ['rolekeeper approver reply', 'needs a listener; test/keeper/replies.test.ts covers it'],
   ['rolekeeper approve ID --hash HASH --key FILE', 'is run with a key that is there'],
   ['rolekeeper approve --', 'is an option that is named'],

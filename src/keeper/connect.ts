@@ -3,7 +3,7 @@ import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics/metrics.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { type HttpEvents, SERVICE_TIMEOUTS } from '../service/http.ts'
 

@@ -3,7 +3,7 @@ import { resultsOf } from '../accounts/results.ts'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics/metrics.ts'
 import { createRenewed } from './renewed.ts'
 import type { RolePolicy } from './role-policy.ts'
 

@@ -3,7 +3,7 @@ import { RolekeeperError } from '../errors.ts'
 import { heldEvent, type KeeperEvent, slotEvents, workflowEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Mail } from '../ops/mail.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics/metrics.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { RoleAtWork } from './role.ts'
 

@@ -3,7 +3,7 @@ import { checkPrepared } from '../guard/check-prepared.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics/metrics.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 

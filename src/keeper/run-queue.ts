@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics.ts'
+import type { Metrics } from '../ops/metrics/metrics.ts'
 import { type InLine, type Lane, run, type Stages } from '../pipeline/pipeline.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Queue } from '../queue/queue.ts'

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { RolekeeperError } from '../errors.ts'
 import { type Facet, facetKey, failing } from './facet.ts'
-import { METRICS_TYPE } from './metrics.ts'
+import { METRICS_TYPE } from './metrics/metrics.ts'
 import type { KeeperStatus } from './status.ts'
 
 /** What the pages show. */

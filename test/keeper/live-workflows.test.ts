@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createLiveWorkflows } from '../../src/keeper/live-workflows.ts'
 import { createLog } from '../../src/ops/log.ts'
-import { createMetrics } from '../../src/ops/metrics.ts'
+import { createMetrics } from '../../src/ops/metrics/metrics.ts'
 import { slotOf, workflowOf } from '../support/workflows.ts'
 
 it('leaves what is quarantined to its own times: a head would wake a step that fails at each block', () => {

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { systemClock } from '../../clock.ts'
 import type { AlarmTargetConfig } from '../../config/alarms.ts'
-import type { Notice } from '../../ops/alarm-shapes.ts'
-import { createAlarmTarget } from '../../ops/alarm-target.ts'
+import type { Notice } from '../../ops/alarms/shapes.ts'
+import { createAlarmTarget } from '../../ops/alarms/target.ts'
 import { command, usageError } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 

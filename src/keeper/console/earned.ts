@@ -1,4 +1,4 @@
-import type { Metrics } from '../../ops/metrics.ts'
+import type { Metrics } from '../../ops/metrics/metrics.ts'
 import type { Role } from '../../service/contract/roles.ts'
 
 /** What came of a role, or of all, since the start: US dollars. Realised is what moved, at contracts too, less gas. */

@@ -1,4 +1,4 @@
-import type { Gauges } from '../../ops/gauges.ts'
+import type { Gauges } from '../../ops/metrics/gauges.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'

@@ -1,5 +1,5 @@
 import { RolekeeperError } from '../../errors.ts'
-import { TARGET_FAILING_MS, type TargetState, targetFailing } from '../../ops/alarm-target.ts'
+import { TARGET_FAILING_MS, type TargetState, targetFailing } from '../../ops/alarms/target.ts'
 import type { AuditState } from '../../ops/audit/log.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { duration, roughly } from '../../units.ts'

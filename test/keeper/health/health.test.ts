@@ -9,7 +9,7 @@ import { startHealth } from '../../../src/keeper/health/health.ts'
 import type { Kept } from '../../../src/keeper/health/kept-findings.ts'
 import { openRecords } from '../../../src/keeper/records.ts'
 import { createLog } from '../../../src/ops/log.ts'
-import { createMetrics } from '../../../src/ops/metrics.ts'
+import { createMetrics } from '../../../src/ops/metrics/metrics.ts'
 
 const NOW_MS = 1_000
 const EXAMPLE = {

@@ -1,4 +1,4 @@
-import type { RolekeeperError } from '../errors.ts'
+import type { RolekeeperError } from '../../errors.ts'
 
 /** The same alarm is raised again after this long. */
 const REPEAT_MS = 60_000

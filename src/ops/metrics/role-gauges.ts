@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Role } from '../service/contract/roles.ts'
+import type { Role } from '../../service/contract/roles.ts'
 
 /** How a role stands at this moment. */
 export type RoleFigures = {

@@ -1,4 +1,4 @@
-import { printable } from '../errors.ts'
+import { printable } from '../../errors.ts'
 
 /** What is told of an incident: that it began, or that it is over. */
 export type Notice = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { RolekeeperError } from '../../src/errors.ts'
-import { createAlarms } from '../../src/ops/alarms.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
+import { createAlarms } from '../../../src/ops/alarms/alarms.ts'
 
 it('tells an alarm of one code and workflow once a minute, also after the clock was put back', () => {
   let nowMs = 86_400_000

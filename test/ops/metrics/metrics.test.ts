@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import type { Gauges } from '../../src/ops/gauges.ts'
-import { createMetrics } from '../../src/ops/metrics.ts'
-import { askPromtool } from '../support/prometheus.ts'
+import type { Gauges } from '../../../src/ops/metrics/gauges.ts'
+import { createMetrics } from '../../../src/ops/metrics/metrics.ts'
+import { askPromtool } from '../../support/prometheus.ts'
 
 const facts = {
   ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },

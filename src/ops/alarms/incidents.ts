@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { RolekeeperError } from '../errors.ts'
-import type { Notice } from './alarm-shapes.ts'
+import type { RolekeeperError } from '../../errors.ts'
+import type { HeldEvent, KeeperEvent } from '../events.ts'
+import { facetKey } from '../facet.ts'
 import { aboutOf } from './alarms.ts'
-import type { HeldEvent, KeeperEvent } from './events.ts'
-import { facetKey } from './facet.ts'
+import type { Notice } from './shapes.ts'
 
 /** An alarm is raised again each minute while it lasts: one that was not for so long is over. */
 export const RECOVERED_MS = 600_000

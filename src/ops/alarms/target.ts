@@ -1,8 +1,8 @@
 import { Agent, request } from 'undici'
-import { type Clock, endsWithin } from '../clock.ts'
-import type { AlarmTargetConfig } from '../config/alarms.ts'
-import { RolekeeperError } from '../errors.ts'
-import { type Notice, pagerdutyBody, slackBody, webhookBody } from './alarm-shapes.ts'
+import { type Clock, endsWithin } from '../../clock.ts'
+import type { AlarmTargetConfig } from '../../config/alarms.ts'
+import { RolekeeperError } from '../../errors.ts'
+import { type Notice, pagerdutyBody, slackBody, webhookBody } from './shapes.ts'
 
 /** What became of a notice; `failed` is tried again. */
 export const DELIVERIES = ['delivered', 'failed', 'dropped'] as const

@@ -1,10 +1,10 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { SendOutcome } from '../chain/nodes.ts'
-import type { Role } from '../service/contract/roles.ts'
-import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import { type ShadowVerdict, TERMINAL_STATES } from '../workflow/workflow.ts'
-import { ALARM_CODES } from './alarm-codes.ts'
-import { DELIVERIES } from './alarm-target.ts'
+import type { SendOutcome } from '../../chain/nodes.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import type { WorkflowType } from '../../service/contract/workflow-types.ts'
+import { type ShadowVerdict, TERMINAL_STATES } from '../../workflow/workflow.ts'
+import { ALARM_CODES } from '../alarms/codes.ts'
+import { DELIVERIES } from '../alarms/target.ts'
 
 /** A role of the configuration, and what it does. */
 export type CountedRole = {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { NodeHealth } from '../chain/nodes.ts'
-import type { Control } from './control.ts'
-import { FACET_STATES, type Facet } from './facet.ts'
+import type { NodeHealth } from '../../chain/nodes.ts'
+import type { Control } from '../control.ts'
+import { FACET_STATES, type Facet } from '../facet.ts'
 import type { FleetGauges } from './fleet-metrics.ts'
 import { createRoleGauges, type RoleFigures, seconds, setRoleGauges } from './role-gauges.ts'
 

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
-import type { AlarmTargetConfig } from '../config/alarms.ts'
-import type { RolekeeperError } from '../errors.ts'
-import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import { createIncidents } from './alarm-incidents.ts'
-import { createAlarmTarget, type Delivery, type TargetState } from './alarm-target.ts'
-import { heldEvent, type KeeperEvent } from './events.ts'
+import type { Clock } from '../../clock.ts'
+import type { AlarmTargetConfig } from '../../config/alarms.ts'
+import type { RolekeeperError } from '../../errors.ts'
+import { isHeld, type Workflow } from '../../workflow/workflow.ts'
+import { heldEvent, type KeeperEvent } from '../events.ts'
+import { createIncidents } from './incidents.ts'
+import { createAlarmTarget, type Delivery, type TargetState } from './target.ts'
 
 /** Alarms on their way to where people hear of them beside screen and log. */
 export type AlarmsOut = {
