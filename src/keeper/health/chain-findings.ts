@@ -1,18 +1,19 @@
-import type { Head, NodeHealth, Nodes } from '../../chain/nodes.ts'
+import type { Address } from 'viem'
+import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { roughly } from '../../units.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
-import {
-  leftOutOf,
-  lowBalance,
-  NO_QUORUM_MS_MAX,
-  noQuorum,
-  overdueOf,
-  type Payer,
-  passedByOf,
-  RUNWAY_MIN,
-} from './lookout.ts'
+import type { Role } from '../../service/contract/roles.ts'
+import { duration, native, roughly } from '../../units.ts'
+
+/** A node that catches up by then is not worth an alarm. */
+const LEFT_OUT_MS_MAX = 10_000
+/** Until enough nodes agree again nothing is signed and nothing ends. */
+const NO_QUORUM_MS_MAX = 15_000
+/** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
+const RUNWAY_MIN = 3n
+
+/** A signer that pays for gas, and what one of its workflows may pay at most. */
+export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
 
 /** What is known of the chain at a look. */
 export type ChainSeen = {
@@ -60,14 +61,40 @@ const headOld = (ms: number, msMax: number) =>
     },
   )
 
+const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
+  new RolekeeperError(
+    'node.no_quorum',
+    `For ${roughly(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
+      .map(
+        ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
+      )
+      .join(' ')}`,
+    {
+      fix: 'bring the nodes of `chain.nodes.read` back, or put others there: until as many agree, nothing is signed and nothing ends.',
+      facts: { agree },
+      retry: 'later',
+    },
+  )
+
 /** How each node stands beside the others. Pure. */
 export const nodeFindings = (health: readonly NodeHealth[], nowMs: number): readonly Finding[] =>
   health.map((node) => {
     const where = { facet: 'node', about: node.node } as const
-    const [error] = leftOutOf(node, nowMs)
-    if (error === undefined) return { ...where, state: 'ok', message: node.state }
-    return { ...where, state: node.state === 'down' ? 'failing' : 'warning', error }
+    const ms = nowMs - node.sinceMs
+    if (node.state === 'ok' || ms <= LEFT_OUT_MS_MAX) return { ...where, state: 'ok', message: node.state }
+    return { ...where, state: node.state === 'down' ? 'failing' : 'warning', error: leftOut(node, ms) }
   })
+
+const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number) =>
+  new RolekeeperError(
+    'node.left_out',
+    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${roughly(ms)}; ${duration(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
+    {
+      fix: 'look at this node: while it is so, there is one fewer to agree.',
+      facts: { node, state, blocksBehind, lastErrorCode },
+      retry: 'later',
+    },
+  )
 
 /** Whether a signer can pay for the gas of what it may have to send. A balance that is not known says nothing. Pure. */
 export const gasFinding = (payer: Payer, balanceWei: bigint | null): Finding => {
@@ -80,17 +107,13 @@ export const gasFinding = (payer: Payer, balanceWei: bigint | null): Finding => 
   return { ...where, state: runway < 1n ? 'failing' : 'warning', error: lowBalance(payer, balanceWei) }
 }
 
-/** What of a role's workflows takes too long: the first of them. Pure. */
-export function noncesFinding(
-  role: string,
-  mine: readonly Workflow[],
-  head: Head | null,
-  nowMs: number,
-): Finding {
-  const where = { facet: 'nonces', about: role } as const
-  const [error] = mine.flatMap((workflow) => overdueOf(workflow, nowMs))
-  if (error !== undefined) return { ...where, state: 'failing', error }
-  const passedBy = passedByOf(mine, head, nowMs)
-  if (passedBy !== undefined) return { ...where, state: 'warning', error: passedBy }
-  return { ...where, state: 'ok', message: `${mine.length} workflows live` }
-}
+const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
+  new RolekeeperError(
+    'signer.low_balance',
+    `The ${role}'s signer ${signer} holds ${native(balanceWei)}, the gas of ${balanceWei / gasWeiMax} workflows at the policy's most of ${native(gasWeiMax)} each; ${RUNWAY_MIN} are the least.`,
+    {
+      fix: 'send it native coins: without them its nonces cannot even be closed.',
+      facts: { role, signer, balanceWei: String(balanceWei), gasWeiMax: String(gasWeiMax) },
+      retry: 'later',
+    },
+  )

@@ -1,9 +1,10 @@
 import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
-import { chainFinding, gasFinding, nodeFindings, noncesFinding } from './chain-findings.ts'
+import { chainFinding, gasFinding, nodeFindings } from './chain-findings.ts'
 import { budgetFinding } from './duty-findings.ts'
 import { keptFindings } from './kept-findings.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
+import { noncesFinding } from './nonce-findings.ts'
 import { clockFinding, controlFindings, diskFinding, journalFinding, seatsFinding } from './own-findings.ts'
 import type { Probes } from './probes.ts'
 import {

@@ -11,7 +11,7 @@ import type { RoleAtWork } from '../role.ts'
 import type { Standing } from '../seating.ts'
 import type { Term } from '../term.ts'
 import type { Kept } from './kept-findings.ts'
-import { openMs } from './lookout.ts'
+import { openMs } from './nonce-findings.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {

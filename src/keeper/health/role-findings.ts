@@ -10,7 +10,9 @@ import type { RoleAtWork } from '../role.ts'
 import type { RoleState } from '../staff.ts'
 import type { Term } from '../term.ts'
 import { owedFinding } from './duty-findings.ts'
-import { DECISION_MS_MAX, notDeciding, notSigning } from './lookout.ts'
+
+/** A decision older than this many milliseconds is four sweeps missed. */
+const DECISION_MS_MAX = 20_000
 
 /** A role that a keeper has, and how it stands. */
 export type Place = { readonly role: Role; readonly state: RoleState }
@@ -98,6 +100,21 @@ export function keyFinding({ role, signer, vitals }: RoleAtWork, nowMs: number):
   return { ...where, state: 'failing', error: notSigning({ role, signer }, key.said, nowMs - key.sinceMs) }
 }
 
+const notSigning = (
+  { role, signer }: { readonly role: Role; readonly signer: Address },
+  said: string,
+  ms: number,
+) =>
+  new RolekeeperError(
+    'key.not_signing',
+    `The key of the ${role}'s signer ${signer} signs nothing for ${roughly(ms)} (${said}).`,
+    {
+      fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
+      facts: { role, signer, reason: said },
+      retry: 'later',
+    },
+  )
+
 /** Whether a role decides, and does what it owes. */
 export function dutyFinding({ role, duty, duties }: RoleAtWork, nowMs: number): Finding {
   const where = { facet: 'duty', about: role } as const
@@ -115,6 +132,20 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, nowMs: number): 
     return { ...where, state: 'failing', error, ...(atMs === null ? { isBeginning: true } : {}) }
   }
   return owedFinding(duties())
+}
+
+function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
+  const known = error instanceof RolekeeperError ? error : null
+  const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
+  return new RolekeeperError(
+    'role.not_deciding',
+    `The ${role} has decided nothing for ${roughly(ms)}: ${why}`,
+    {
+      fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
+      facts: { role, reason: known?.code ?? 'unexpected' },
+      retry: 'later',
+    },
+  )
 }
 
 /** Whether signers are SAFE, those of a role together. What doubts a signer was said as it was found. Pure. */

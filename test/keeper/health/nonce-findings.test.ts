@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Head } from '../../../src/chain/nodes.ts'
-import { overdueOf, passedByOf } from '../../../src/keeper/health/lookout.ts'
+import { overdueOf, passedByOf } from '../../../src/keeper/health/nonce-findings.ts'
 import type { Attempt, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'

@@ -1,8 +1,7 @@
-import type { Address } from 'viem'
-import type { Head, NodeHealth, Nodes } from '../../chain/nodes.ts'
+import type { Head } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
-import type { Role } from '../../service/contract/roles.ts'
-import { duration, native, roughly } from '../../units.ts'
+import type { Finding } from '../../ops/facet.ts'
+import { duration, roughly } from '../../units.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
@@ -17,15 +16,21 @@ const MINED_MS_MAX = 1_800_000
 const CONFIRMED_MS_MAX = 660_000
 /** What is final is ended within seconds, where the nodes answer. */
 const FINAL_MS_MAX = 120_000
-/** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
-export const RUNWAY_MIN = 3n
 
-/** A decision older than this many milliseconds is four sweeps missed. */
-export const DECISION_MS_MAX = 20_000
-/** A node that catches up by then is not worth an alarm. */
-const LEFT_OUT_MS_MAX = 10_000
-/** Until enough nodes agree again nothing is signed and nothing ends. */
-export const NO_QUORUM_MS_MAX = 15_000
+/** What of a role's workflows takes too long: the first of them. Pure. */
+export function noncesFinding(
+  role: string,
+  mine: readonly Workflow[],
+  head: Head | null,
+  nowMs: number,
+): Finding {
+  const where = { facet: 'nonces', about: role } as const
+  const [error] = mine.flatMap((workflow) => overdueOf(workflow, nowMs))
+  if (error !== undefined) return { ...where, state: 'failing', error }
+  const passedBy = passedByOf(mine, head, nowMs)
+  if (passedBy !== undefined) return { ...where, state: 'warning', error: passedBy }
+  return { ...where, state: 'ok', message: `${mine.length} workflows live` }
+}
 
 /** An open nonce whose newest form offers enough and is in no block, or undefined. Pure. */
 export function passedByOf(mine: readonly Workflow[], head: Head | null, nowMs: number) {
@@ -56,9 +61,6 @@ const noncePassedBy = ({ id }: Workflow, { nonce, signer }: Slot, blocks: bigint
 /** Age of a nonce that has not landed, milliseconds since its payload was ordered. Pure. */
 export const openMs = ({ attempts }: Slot, nowMs: number): number =>
   nowMs - (attempts[0]?.orderedAtMs ?? nowMs)
-
-/** A signer that pays for gas, and what one of its workflows may pay at most. */
-export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
 
 /**
  * What of a workflow takes too long, as alarms of its signer or role and not its own, so that a thousand workflows
@@ -119,80 +121,6 @@ const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =
     {
       fix: 'look in the log for why nothing happens to it, and compare the nodes.',
       facts: { workflow: id, role },
-      retry: 'later',
-    },
-  )
-
-export const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
-  new RolekeeperError(
-    'node.no_quorum',
-    `For ${roughly(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
-      .map(
-        ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
-      )
-      .join(' ')}`,
-    {
-      fix: 'bring the nodes of `chain.nodes.read` back, or put others there: until as many agree, nothing is signed and nothing ends.',
-      facts: { agree },
-      retry: 'later',
-    },
-  )
-
-/** The alarm of a node that is left out for too long, if any. Pure. */
-export function leftOutOf({ node, state, sinceMs, blocksBehind, lastErrorCode }: NodeHealth, nowMs: number) {
-  if (state === 'ok' || nowMs - sinceMs <= LEFT_OUT_MS_MAX) return []
-  const lag = `${blocksBehind ?? 'an unknown number of'} blocks behind`
-  return [
-    new RolekeeperError(
-      'node.left_out',
-      `Node ${node} is ${state}, ${lag}, for ${roughly(nowMs - sinceMs)}; ${duration(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
-      {
-        fix: 'look at this node: while it is so, there is one fewer to agree.',
-        facts: { node, state, blocksBehind, lastErrorCode },
-        retry: 'later',
-      },
-    ),
-  ]
-}
-
-/** Say that a role sees nothing, and for how long. Pure. */
-export function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
-  const known = error instanceof RolekeeperError ? error : null
-  const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
-  return new RolekeeperError(
-    'role.not_deciding',
-    `The ${role} has decided nothing for ${roughly(ms)}: ${why}`,
-    {
-      fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
-      facts: { role, reason: known?.code ?? 'unexpected' },
-      retry: 'later',
-    },
-  )
-}
-
-/** Say that a key does not sign, and for how long. Pure. */
-export const notSigning = (
-  { role, signer }: { readonly role: Role; readonly signer: Address },
-  said: string,
-  ms: number,
-) =>
-  new RolekeeperError(
-    'key.not_signing',
-    `The key of the ${role}'s signer ${signer} signs nothing for ${roughly(ms)} (${said}).`,
-    {
-      fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
-      facts: { role, signer, reason: said },
-      retry: 'later',
-    },
-  )
-
-export const lowBalance = ({ role, signer, gasWeiMax }: Payer, balanceWei: bigint) =>
-  new RolekeeperError(
-    'signer.low_balance',
-    `The ${role}'s signer ${signer} holds ${native(balanceWei)}, the gas of ${balanceWei / gasWeiMax} workflows at the policy's most of ${native(gasWeiMax)} each; ${RUNWAY_MIN} are the least.`,
-    {
-      fix: 'send it native coins: without them its nonces cannot even be closed.',
-      facts: { role, signer, balanceWei: String(balanceWei), gasWeiMax: String(gasWeiMax) },
       retry: 'later',
     },
   )
