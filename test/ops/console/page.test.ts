@@ -153,6 +153,13 @@ it('shows what people wrote as text alone, and times by the clock of the keeper'
     .waitFor()
 })
 
+it('names the key of each view', async () => {
+  const titles = await page
+    .locator('nav a')
+    .evaluateAll((links) => links.map((link) => link.getAttribute('title')))
+  expect([titles[0], ...titles.slice(-2)]).toEqual(['Overview (1)', 'Health (0)', 'Why (/)'])
+})
+
 it('holds no more after twenty readings that are each all new than after five', {
   timeout: 60_000,
 }, async () => {

@@ -42,6 +42,9 @@ const VIEWS = [
   { name: 'why', title: 'Why', draw: whyView, of: [] },
 ]
 
+/** What is typed for each view; what is asked why has the key of its field. */
+const KEYS = '1234567890'
+
 const at = (id) => document.getElementById(id)
 const routeOf = () => {
   const [, name, about] = /^#\/([a-z]+)(?:\/(.+))?$/.exec(location.hash) ?? []
@@ -83,7 +86,7 @@ function drawFrame(current) {
       ...VIEWS.map(({ name, title }, index) =>
         h(
           'a',
-          { href: `#/${name}`, 'data-view': name, title: `${title} (${(index + 1) % 10})` },
+          { href: `#/${name}`, 'data-view': name, title: `${title} (${KEYS[index] ?? '/'})` },
           title,
           h('span', { class: 'count' }),
         ),
@@ -164,7 +167,7 @@ document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return
   if (event.key === 'Escape' && event.target === at('about')) at('about').blur()
   if (isTyping) return
-  const index = '1234567890'.indexOf(event.key)
+  const index = KEYS.indexOf(event.key)
   if (index >= 0) location.hash = `#/${VIEWS[index].name}`
   else if (event.key === '/') at('about').focus()
   else if (event.key === 'p' && !at('pause').disabled) at('pause').click()
