@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -89,6 +91,14 @@ it('takes a posted answer as one of a file, and tells a stranger nothing', async
           body: typeof body === 'string' ? body : JSON.stringify(body),
         })
       ).status
+    /** A page of another site can point a name of its own at this address. */
+    const named = async (host: string) => {
+      const [response] = await once(
+        get({ host: '127.0.0.1', port, path: REPLIES_PATH, headers: { host } }),
+        'response',
+      )
+      return response.resume().statusCode
+    }
     const yes = signed('anna', anna)
     expect(await post({ ...yes, signature: signed('anna', ben).signature })).toBe(403)
     expect(await post({ ...yes, more: true })).toBe(400)
@@ -96,6 +106,8 @@ it('takes a posted answer as one of a file, and tells a stranger nothing', async
     expect(await post(JSON.stringify(yes) + ' '.repeat(5_000))).toBe(413)
     expect(await post(yes, { origin: 'https://other.example' })).toBe(403)
     expect(await post(yes, {}, '/')).toBe(404)
+    expect(await named('keeper.example')).toBe(405)
+    expect(await named('other.example')).toBe(403)
     expect(readAnswers(directory, ID)).toEqual([])
     expect(await post(yes)).toBe(202)
     expect(await post(yes)).toBe(202)

@@ -165,6 +165,12 @@ describe('later', () => {
     },
   )
 
+  it('remembers the three values before the present one, and no more', () => {
+    const secret = new Secret('canary-1')
+    for (const value of ['canary-2', 'canary-2', 'canary-3', 'canary-4', 'canary-5']) secret.replace(value)
+    expect(secret.known()).toEqual(['canary-5', 'canary-4', 'canary-3', 'canary-2'])
+  })
+
   it('leaves a value that is not what is demanded', async () => {
     const store = await openSecrets(['aws:prod/node'], folder, managers)
     const node = store.get('aws:prod/node')?.demand((url) => new URL(url).host === 'node.example')

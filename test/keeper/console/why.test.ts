@@ -67,6 +67,17 @@ describe('why', () => {
     ])
   })
 
+  it('shows the newest five workflows and twenty decisions of a subject, however many there are', async () => {
+    const busy = {
+      ...journal,
+      list: async () => Array.from({ length: 200 }, (_, index) => ({ ...workflow, id: `${index}` })),
+      decisions: async () => Array.from({ length: 100 }, (_, index) => decision(SUBJECT, 100 - index)),
+    }
+    const { workflows, decisions } = await findWhy(BORROWER, busy, DEPLOYMENT)
+    expect(workflows.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4'])
+    expect([decisions.length, decisions[0]?.atMs]).toEqual([20, 100])
+  })
+
   it('asks which one is meant, where the ends that are shown are those of several', async () => {
     const twin = {
       ...journal,

@@ -183,6 +183,14 @@ describe('the cause', () => {
     expect(Object.fromEntries(causesOf(found))).toEqual(Object.fromEntries(others.map((key) => [key, cause])))
   })
 
+  it('is nothing that only warns, of what fails', () => {
+    const warns = (facet: FacetName, about: string) => ({ ...bad(facet, about), state: 'warning' }) as Finding
+    expect([...causesOf([warns('node', 'read-2'), bad('duty', 'allocator')])]).toEqual([])
+    expect([...causesOf([warns('node', 'read-2'), warns('duty', 'allocator')])]).toEqual([
+      ['duty/allocator', 'node/read-2'],
+    ])
+  })
+
   it("is no other role's key, and no service where a policy is refused", () => {
     const found = [
       bad('key', 'allocator'),

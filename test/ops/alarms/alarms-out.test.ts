@@ -7,10 +7,10 @@ import { systemClock } from '../../../src/clock.ts'
 import type { AlarmTargetConfig } from '../../../src/config/alarms.ts'
 import { Secret } from '../../../src/config/secrets/secret.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
+import { createAlarmsOut } from '../../../src/ops/alarms/alarms-out.ts'
 import { createIncidents, RECOVERED_MS } from '../../../src/ops/alarms/incidents.ts'
 import type { Notice } from '../../../src/ops/alarms/shapes.ts'
 import { createAlarmTarget } from '../../../src/ops/alarms/target.ts'
-import { createAlarmsOut } from '../../../src/ops/alarms/alarms-out.ts'
 import { createScrubber } from '../../../src/ops/scrub.ts'
 
 const closing: (() => unknown)[] = []
@@ -170,6 +170,40 @@ it('tries again until a target takes it, and tells what waited in its order', as
   expect(waits).toEqual([1_000, 2_000])
   await out.untilDelivery('ops delivered')
   expect(out.targets()[0]?.failingSinceMs).toBeNull()
+})
+
+it('waits a minute at the most between two tries, and as little as at first once something was taken', async () => {
+  const refusals = [8, 1]
+  const url = await serverThat((_, response) => {
+    const [left = 0] = refusals
+    if (left === 0) refusals.shift()
+    else refusals[0] = left - 1
+    response.writeHead(left === 0 ? 200 : 503).end()
+  })
+  const waits: number[] = []
+  const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) }
+  const out = startOut([webhook(url)], { clock })
+  out.raise(alarm('role.down'))
+  out.raise(alarm('key.not_signing'))
+  await expect.poll(() => refusals, { timeout: 5_000 }).toEqual([])
+  expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 1_000])
+})
+
+it('drops what a target did not take for an hour, and goes on with what is new', async () => {
+  const url = await serverThat(async (request, response) => {
+    const { code } = JSON.parse(await text(request))
+    response.writeHead(code === 'role.down' ? 503 : 200).end()
+  })
+  let nowMs = 0
+  const sleep = async () => {
+    nowMs += 3_600_001
+  }
+  const out = startOut([webhook(url)], { clock: { ...systemClock, nowMs: () => nowMs, sleep } })
+  out.raise(alarm('role.down'))
+  await out.untilDelivery('ops dropped')
+  out.raise(alarm('key.not_signing'))
+  await out.untilDelivery('ops delivered')
+  expect(out.deliveries).toEqual(['ops failed', 'ops dropped', 'ops delivered'])
 })
 
 it('stays small under 10,000 alarms, and says that there are more than it tells of', async () => {

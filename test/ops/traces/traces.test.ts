@@ -83,6 +83,17 @@ it('follows a workflow from what was heard to its end, and on in the same trace 
   expect(JSON.stringify(spans)).not.toContain('0xb0b')
 })
 
+it.each([
+  [10_000, ['decide']],
+  [10_001, []],
+])('takes a decision of %i ms ago for what a workflow was opened by: %s', (ms, spans) => {
+  const book = createSpanBook(['liquidator'])
+  book.heard('sweep', T - 20_000)
+  expect([decision(-ms), workflow('discovered', 0, 0)].flatMap(book.event).map(({ name }) => name)).toEqual(
+    spans,
+  )
+})
+
 it('says why one did not come to what was meant', () => {
   const book = createSpanBook(['liquidator'])
   book.event(workflow('discovered', 0, 0))
