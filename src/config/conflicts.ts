@@ -1,6 +1,9 @@
 import { seatOf } from './fleet.ts'
 import type { Secret } from './secrets/secret.ts'
 
+/** Where something listens; port 0 takes a free one. */
+type Listener = { readonly host: string; readonly port: number }
+
 /** What a run configuration says, as far as its parts can conflict. */
 type Parts = {
   readonly environment: 'sandbox' | 'production'
@@ -12,13 +15,19 @@ type Parts = {
   readonly chain: {
     readonly nodes: Readonly<Record<'read' | 'send', readonly Secret[]>> & { readonly agree: number }
   }
-  readonly service: { readonly url: string; readonly streamUrl?: string | undefined }
+  readonly service: {
+    readonly url: string
+    readonly streamUrl?: string | undefined
+    readonly webhook?: Listener | undefined
+  }
+  readonly ops: Listener
+  readonly console?: Listener | undefined
   readonly kms?: { readonly endpoint?: string | undefined } | undefined
   readonly traces?: { readonly url: Secret } | undefined
   readonly secrets: { readonly vault?: { readonly url: string } | undefined }
   readonly sources: readonly ({ readonly kind: 'http'; readonly url: Secret } | { readonly kind: 'file' })[]
   readonly alarms: readonly { readonly url: Secret }[]
-  readonly replies?: object | undefined
+  readonly replies?: Listener | undefined
   readonly agents: readonly {
     readonly role: string
     readonly mode: 'live' | 'shadow'
@@ -42,6 +51,7 @@ export const conflicts = (
   ...signerConflicts(config, isWellKnown),
   ...nodeConflicts(config),
   ...fleetConflicts(config),
+  ...portConflicts(config),
   ...(config.watermark === config.directory
     ? [
         {
@@ -84,6 +94,20 @@ function fleetConflicts({ journal, queue, fleet, watermark, replies, agents }: P
     conflict(path, message, 'give both the same zone: one instance holds that key')
   }
   return found
+}
+
+function portConflicts({ ops, console, service: { webhook }, replies }: Parts): readonly Conflict[] {
+  const listeners = { ops, console, 'service.webhook': webhook, replies }
+  const taken = new Map<string, string>()
+  return Object.entries(listeners).flatMap(([name, listener]) => {
+    if (listener === undefined || listener.port === 0) return []
+    const { host, port } = listener
+    const first = taken.get(`${host}:${port}`)
+    taken.set(`${host}:${port}`, first ?? name)
+    if (first === undefined) return []
+    const message = `${first} listens at ${host}:${port} already`
+    return [{ path: [...name.split('.'), 'port'], message, fix: 'give each a port of its own' }]
+  })
 }
 
 function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Conflict[] {

@@ -186,6 +186,11 @@ describe('the run configuration', () => {
     ['a short address', '"0x6666666666666666666666666666666666666666"', '"0x66"'],
     ['a number with a unit', 'port: "9464"', 'port: "9464ms"'],
     ['a port one past the last', 'port: "9464"', 'port: "65536"'],
+    [
+      'a port that another listens at',
+      '# console:\n#   host: 127.0.0.1\n#   port: "9466"',
+      'console:\n  port: "9464"',
+    ],
     ['a missing section', 'service:\n  url', 'servicf:\n  url'],
     ['a value outside its set', 'mode: live', 'mode: fast'],
     ['a mapping where a list belongs', 'agents:\n  - role', 'agents:\n    role'],
