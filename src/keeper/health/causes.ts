@@ -60,9 +60,9 @@ function causeOf(finding: Finding, notWell: readonly Finding[]): Finding | undef
     )[0]
 }
 
-/** What only warns is no cause of a failure. */
+/** What only warns is no cause of a failure, nor of what a role leaves undone: a slow node holds up no bid. */
 const isCloser = (other: Finding, finding: Finding) =>
-  other.state === 'failing' || finding.state === 'warning'
+  other.state === 'failing' || (finding.state === 'warning' && finding.facet !== 'duty')
 
 /** The key of another role, and its gas, are nothing to this one. */
 const isOf = (other: Finding, facet: FacetName, about: string) =>

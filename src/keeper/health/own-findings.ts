@@ -2,6 +2,7 @@ import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Control, Pulled } from '../../ops/control.ts'
 import type { Finding } from '../../ops/facet.ts'
+import { duration } from '../../units.ts'
 import { judgeClock, type Times } from '../doctor/clock.ts'
 import type { Standing } from '../seating.ts'
 
@@ -77,8 +78,12 @@ const journalError = (failed: unknown) =>
       )
 
 /** The code of another's error; its message may hold a path or a URL. */
-const codeOf = (error: unknown) =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'an unexpected error'
+const codeOf = (error: unknown) => {
+  // Its own code is a number.
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `a write was not taken in ${duration(JOURNAL_MS_MAX)}`
+  return error instanceof Error && 'code' in error ? String(error.code) : 'an unexpected error'
+}
 
 /** What room the state directory has. `freeBytes` is null where nobody says. Pure. */
 export function diskFinding({ directory }: Pick<RunConfig, 'directory'>, freeBytes: number | null): Finding {

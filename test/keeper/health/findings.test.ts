@@ -101,6 +101,10 @@ it('says of a disk how much room it has, and of a journal what it fails for', ()
   const found = journalFinding(full, 3)
   expect(told(found)).toEqual(['failing', 'journal.not_writing'])
   expect(JSON.stringify(found)).not.toContain('/state')
+  const late = journalFinding(new DOMException('too late', 'TimeoutError'), 3)
+  expect(late).toMatchObject({
+    error: { shortMessage: expect.stringContaining('takes nothing: a write was not taken in 3 s.') },
+  })
 })
 
 type Worker = Parameters<typeof serviceFinding>[0][number]
@@ -183,12 +187,15 @@ describe('the cause', () => {
     expect(Object.fromEntries(causesOf(found))).toEqual(Object.fromEntries(others.map((key) => [key, cause])))
   })
 
-  it('is nothing that only warns, of what fails', () => {
+  it('is nothing that only warns, of what fails, nor of what a role leaves undone', () => {
     const warns = (facet: FacetName, about: string) => ({ ...bad(facet, about), state: 'warning' }) as Finding
     expect([...causesOf([warns('node', 'read-2'), bad('duty', 'allocator')])]).toEqual([])
-    expect([...causesOf([warns('node', 'read-2'), warns('duty', 'allocator')])]).toEqual([
+    // A node that is slow refuses no workflow.
+    expect([...causesOf([warns('node', 'read-2'), warns('duty', 'allocator')])]).toEqual([])
+    expect([...causesOf([bad('node', 'read-2'), warns('duty', 'allocator')])]).toEqual([
       ['duty/allocator', 'node/read-2'],
     ])
+    expect([...causesOf([warns('node', 'read-2'), warns('chain', '')])]).toEqual([['chain', 'node/read-2']])
   })
 
   it("is no other role's key, and no service where a policy is refused", () => {
