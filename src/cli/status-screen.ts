@@ -1,5 +1,5 @@
 import { printable } from '../errors.ts'
-import { facetKey } from '../ops/facet.ts'
+import { facetKey, failing } from '../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../ops/status.ts'
 import { duration, shortHex, usd } from './format.ts'
 import { tableText } from './table.ts'
@@ -31,9 +31,9 @@ export function statusScreen(status: KeeperStatus): string {
 }
 
 function facetLines({ facets }: KeeperStatus, nowMs: number): string {
-  const lines = facets
-    .filter(({ state }) => state !== 'ok')
-    .map(({ state, message, fix, because, since, ...facet }) => {
+  // As /readyz: what is to be mended first is above what suffers from it.
+  const lines = [...failing(facets), ...facets.filter(({ state }) => state === 'warning')].map(
+    ({ state, message, fix, because, since, ...facet }) => {
       const mark = state === 'failing' ? '✗' : '!'
       const how =
         because === undefined
@@ -42,7 +42,8 @@ function facetLines({ facets }: KeeperStatus, nowMs: number): string {
             : ` Fix: ${printable(fix, 1_000)}`
           : ` (because of ${because})`
       return `${mark} ${facetKey(facet)}, for ${duration(nowMs - Date.parse(since))}: ${safe(message)}${how}\n`
-    })
+    },
+  )
   return lines.length === 0 ? `● ${facets.length} facets, all well\n` : lines.join('')
 }
 

@@ -70,7 +70,9 @@ export const facetKey = ({ facet, about }: Pick<Facet, 'facet' | 'about'>): stri
   about === '' ? facet : `${facet}/${about}`
 
 /** The facets that are failing, what others suffer from first; what suffers comes last. Pure. */
-export const failing = (facets: readonly Facet[]): readonly Facet[] =>
+export const failing = <F extends Pick<Facet, 'state'> & { readonly because?: string | undefined }>(
+  facets: readonly F[],
+): readonly F[] =>
   facets
     .filter(({ state }) => state === 'failing')
     .toSorted((a, b) => Number(a.because !== undefined) - Number(b.because !== undefined))
