@@ -60,7 +60,7 @@ async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Pro
     const there = keeperThere(here)
     // What a fleet staffs is in its configuration.
     checkRole(order.role, isOfFleet ? null : rolesOf(there))
-    if (order.on) setControl(here, order.switch, true, order)
+    if (order.on) setControl(here, order.switch, true, withReason(order, before))
   }
   const place = await placeOf(given, io).catch((error: unknown) => {
     if (order.on && here !== undefined)
@@ -75,10 +75,18 @@ async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Pro
   const there = keeperThere(place.directory)
   checkRole(order.role, rolesOf(there))
   const was = here === undefined ? readControl(place.directory).pulled : before
-  if (here === undefined || !order.on) setControl(place.directory, order.switch, order.on, order)
+  if (here === undefined || !order.on)
+    setControl(place.directory, order.switch, order.on, withReason(order, was))
   say(order, { directory: place.directory, was, isThere: there.state === 'running' }, json, io)
   return there.state === 'running' ? EXIT.done : EXIT.noKeeper
 }
+
+const mineIn = (was: readonly Pulled[], { switch: which, role }: Order) =>
+  was.find((each) => each.switch === which && each.role === role)
+
+/** Who pulls it again and does not say why leaves the reason that was given. Pure. */
+const withReason = (order: Order, was: readonly Pulled[]): Order =>
+  order.on && order.reason === null ? { ...order, reason: mineIn(was, order)?.reason ?? null } : order
 
 type Result = {
   readonly directory: string
@@ -89,7 +97,7 @@ type Result = {
 
 function say(order: Order, { directory, was, isThere }: Result, json: boolean, io: Io): void {
   const { name, switch: which, on, role, by, atMs, reason, done } = order
-  const mine = was.find((each) => each.switch === which && each.role === role)
+  const mine = mineIn(was, order)
   const still = readControl(directory).pulled.filter((each) => each.switch !== which || each.role !== role)
   if (json) {
     const at = new Date(atMs).toISOString()

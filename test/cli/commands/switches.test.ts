@@ -73,6 +73,9 @@ it('keeps who gave it, when and why, and says what changed and what is still on'
   expect(readControl(directory).pulled).toEqual([
     { switch: 'pause', by: ME, atMs: expect.any(Number), reason: 'the oracle is late' },
   ])
+  // Who pulls it again without a word leaves the first one's.
+  await run('pause')
+  expect(readControl(directory).pulled).toMatchObject([{ reason: 'the oracle is late' }])
   const killed = (await run('kill')).out.split('\n')
   expect(killed[1]).toMatch(/^Still paused by \S+@\S+ since \S+Z \(the oracle is late\)\.$/)
   expect((await run('kill')).out).toMatch(
