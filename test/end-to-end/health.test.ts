@@ -84,6 +84,18 @@ it('names a node that hangs, and neither the chain nor the service nor the roles
   }
 }, 60_000)
 
+it('names a stream that is open and says nothing, while polling goes on', async () => {
+  const keeper = await world.start()
+  await keeper.until((event) => event.type === 'decision')
+  world.service.setFault({ stream: { silent: true, seed: 1 } })
+  const told = await keeper.until(facetIs('stream', '', 'warning'))
+  expect(told).toMatchObject({ code: 'stream.polling', fix: expect.stringContaining('between') })
+  await keeper.until((event) => event.type === 'alarm' && event.facet === 'stream')
+  expect(JSON.parse(await keeper.page('/readyz'))).toMatchObject({ ready: true })
+  world.service.setFault({})
+  await keeper.until(facetIs('stream', '', 'ok'))
+}, 60_000)
+
 it('names the pause and not the roles that do nothing for it, with who and why', async () => {
   const keeper = await world.start()
   const { directory } = world.config()

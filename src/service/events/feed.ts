@@ -101,6 +101,7 @@ class EventFeed implements Feed {
   readonly #hints: Hints
   readonly #polling: Polling
   #loops: Promise<void> = Promise.resolve()
+  #fellSilent = false
 
   constructor(options: FeedOptions, deps: FeedDeps) {
     this.#types = options.types
@@ -190,7 +191,8 @@ class EventFeed implements Feed {
       },
     )
     const watch = this.#watchSilence(connection, link.over.signal)
-    this.#state.mode = 'stream'
+    // After one that was open and said nothing, the next is a stream once it says something: else it would look well for ever.
+    if (!this.#fellSilent) this.#state.mode = 'stream'
     this.#state.connections += 1
     try {
       this.#hints.paySweep()
@@ -205,6 +207,8 @@ class EventFeed implements Feed {
 
   #hear(link: Link, message: StreamMessage | UnreadableMessage): void {
     this.#state.lastMessageAtMs = this.#nowMs
+    this.#state.mode = 'stream'
+    this.#fellSilent = false
     const next = link.lastSeq + 1
     const seq = message.seq ?? link.lastSeq
     link.lastSeq = Math.max(link.lastSeq, seq)
@@ -227,7 +231,10 @@ class EventFeed implements Feed {
     for (;;) {
       const heardAtMs = Math.max(openedAtMs, this.#state.lastMessageAtMs ?? 0)
       const leftMs = heardAtMs + this.#silenceMsMax - this.#nowMs
-      if (leftMs <= 0) return connection.close()
+      if (leftMs <= 0) {
+        this.#fellSilent = true
+        return connection.close()
+      }
       const ended = await this.#deps.clock.sleep(leftMs, over).then(
         () => false,
         () => true,
