@@ -43,6 +43,8 @@ const CHOSEN: ReadonlySet<string> = new Set([
     'bidder_is_ours',
   ],
   ...['side_not_traded', 'escrow_not_traded', 'asset_not_allowed', 'quote_not_allowed', 'market_paused'],
+  // Somebody bid more between the decision and the check: a race that was lost is no bid that was missed.
+  'below_increment',
   // What could not be done in time was late before.
   'too_late',
 ])

@@ -29,9 +29,10 @@ export function askerOf(
         return { ...accept, authorization: `Bearer ${sendable(now(), 'secret', keyPath)}` }
       },
       keyPath,
+      hide: (text) => text.replaceAll(now(), HIDDEN),
     }
   }
-  if (publishableKey === undefined) return { headers: accept, keyPath }
+  if (publishableKey === undefined) return { headers: accept, keyPath, hide: (text) => text }
   const { key, origin } = publishableKey
   return {
     headers: {
@@ -40,8 +41,11 @@ export function askerOf(
       origin,
     },
     keyPath,
+    hide: (text) => text.replaceAll(key, HIDDEN),
   }
 }
+
+const HIDDEN = '[key]'
 
 function sendable(key: string, kind: string, keyPath: string): string {
   if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key

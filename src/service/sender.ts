@@ -40,6 +40,8 @@ export type Asker = {
   readonly headers: Readonly<Record<string, string>>
   /** For example `service.secretKey`. */
   readonly keyPath: string
+  /** Take the key out of a text of the service. */
+  readonly hide: (text: string) => string
 }
 
 /** Create the way of one asker through a host: pacing by what the service says of its quota, and bounded retries. */
@@ -97,10 +99,7 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
       })
       if (!(reply instanceof RolekeeperError) && reply.status >= 200 && reply.status < 300)
         return readBody(call, reply)
-      const failure =
-        reply instanceof RolekeeperError
-          ? reply
-          : failureOfReply(call, { ...reply, requestId: first(reply.headers['x-request-id']) })
+      const failure = reply instanceof RolekeeperError ? reply : failureOf(reply, call, asker)
       const givenUp = failure.retry !== 'later' || count >= attempts
       if (givenUp || request.signal?.aborted) throw failure
       earlier = failure
@@ -109,6 +108,15 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
   }
 
   return { assumed, callOf, send }
+}
+
+/** What a service echoes of the key would stand in every place that says why. */
+const failureOf = ({ status, text, headers }: Reply, call: Call, { hide }: Asker): RolekeeperError => {
+  const requestId = first(headers['x-request-id'])
+  return failureOfReply(call, {
+    ...{ status, text: hide(text) },
+    requestId: requestId === undefined ? undefined : hide(requestId),
+  })
 }
 
 /** Fill the braces of an operation's path; each parameter stays within its segment. */

@@ -243,6 +243,14 @@ test('cleans and cuts what the service says before it enters an error', async ()
   expect(message).not.toMatch(/[\p{C}]/u)
 })
 
+test('an error of a service that echoes the key does not hold it', async () => {
+  const echo = { ok: false, code: SECRET, message: `not ${SECRET}`, requestId: SECRET, retryable: false }
+  answering((_, response) => json(response, 500, echo))
+  const error = await failed(client.listMarkets())
+  expect(error.facts.serviceCode).toBe('[key]')
+  expect(`${error.message}${error.stack}${JSON.stringify(error.facts)}`).not.toContain(SECRET)
+})
+
 test('asks a read again once after a reset, then says that the service is unreachable', async () => {
   answering((_, response) => response.destroy())
   const error = await failed(client.listMarkets())

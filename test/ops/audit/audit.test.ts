@@ -7,7 +7,10 @@ import { type AuditLog, openAudit } from '../../../src/ops/audit/log.ts'
 import { auditFolder, segmentName } from '../../../src/ops/audit/segments.ts'
 import { verifyAudit } from '../../../src/ops/audit/verify.ts'
 
-const open = (directory: string, more: { bytesMax?: number; segmentsMax?: number } = {}) =>
+const open = (
+  directory: string,
+  more: { bytesMax?: number; segmentsMax?: number; nowMs?: () => number } = {},
+) =>
   openAudit(directory, {
     nowMs: () => 1_750_000_000_000,
     onFailed: (failure) => {
@@ -193,10 +196,13 @@ describe('the audit', () => {
   })
 
   it('shows as its head what is on disk alone, and since when something is not', async () => {
-    const { folder, log } = await written(2)
+    let nowMs = 1_750_000_000_000
+    const { folder, log } = await written(2, { nowMs: () => nowMs })
     const before = log.state()
     expect(before).toMatchObject({ waitingSinceMs: null, damage: null })
     log.record('note', { index: 3 })
+    nowMs += 1_000
+    log.record('note', { index: 4 })
     expect(log.state()).toEqual({ ...before, waitingSinceMs: 1_750_000_000_000 })
     await log.flush()
     expect(log.state()).toMatchObject({ head: verifyAudit(folder, []).head, waitingSinceMs: null })
