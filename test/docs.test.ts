@@ -216,7 +216,7 @@ type Ended = { readonly code: number | null; readonly out: string; readonly err:
 function start(command: string, directory: string) {
   // A shell that ignored Ctrl-C would pass that on; one that dies of it would hide how the command ended.
   const script = `trap : INT\n${command === LINKED ? '' : SHORT}${command}`
-  const path = `${join(process.cwd(), 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`
+  const path = `${join(process.cwd(), 'src/cli/bin')}:${dirname(process.execPath)}:${process.env.PATH}`
   const child = spawn('sh', ['-e', '-c', script], {
     cwd: directory,
     detached: true,

@@ -18,7 +18,7 @@ export type ConsoleFigures = {
   readonly minutes: readonly (PageSize & { readonly minute: number; readonly keeperBytes: number })[]
 }
 
-/** As `bin/rolekeeper` starts it. */
+/** As `src/cli/bin/rolekeeper` starts it. */
 const AS_INSTALLED = ['--max-semi-space-size=2', '--heap-growing-percent=50']
 const MINUTES = 10
 const MINUTE_MS = 60_000

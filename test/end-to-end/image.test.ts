@@ -124,7 +124,12 @@ describe('what it copies, beside a sandbox, for a user who may write the folder 
   /** The sandbox is in this process, which must not stand still meanwhile. */
   const rolekeeper = async (...args: string[]) => {
     const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
-    const child = spawn(join(app, 'bin/rolekeeper'), args, { ...user, env, cwd: app, timeout: 30_000 })
+    const child = spawn(join(app, 'src/cli/bin/rolekeeper'), args, {
+      ...user,
+      env,
+      cwd: app,
+      timeout: 30_000,
+    })
     const [[status], stdout, stderr] = await Promise.all([
       once(child, 'close'),
       text(child.stdout),

@@ -14,8 +14,8 @@ it('starts again after whatever a new start can help, for ever, and with the doc
   expect(of('StartLimitIntervalSec')).toEqual(['0'])
   expect(of('RestartPreventExitStatus')).toEqual([String(EXIT.misunderstood)])
   const config = '--config /etc/rolekeeper/production.yaml'
-  expect(of('ExecStartPre')).toEqual([`-/opt/rolekeeper/bin/rolekeeper doctor ${config}`])
-  expect(of('ExecStart')).toEqual([`/opt/rolekeeper/bin/rolekeeper run ${config}`])
+  expect(of('ExecStartPre')).toEqual([`-/opt/rolekeeper/src/cli/bin/rolekeeper doctor ${config}`])
+  expect(of('ExecStart')).toEqual([`/opt/rolekeeper/src/cli/bin/rolekeeper run ${config}`])
 })
 
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-unit-'))
