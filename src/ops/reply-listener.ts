@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
+import { listening } from './listening.ts'
 import { isOurs } from './server.ts'
 
 /** A person's answer as a bot posts it: proven by the person's own key, and by nothing else. */
@@ -52,20 +52,8 @@ export async function startReplyListener(
     },
   )
   server.maxConnections = CONNECTIONS_MAX
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(listenError(host, port, cause)))
-    server.listen({ host, port }, resolve)
-  })
-  const address = server.address()
-  const bound = address !== null && typeof address === 'object' ? address.port : port
-  return {
-    url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}${REPLIES_PATH}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  const { url, close } = await listening(server, { host, port }, listenError)
+  return { url: `${url}${REPLIES_PATH}`, close }
 }
 
 /** Why a request is refused before its body is read, as a status; null where it is not. */

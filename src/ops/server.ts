@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { RolekeeperError } from '../errors.ts'
 import { type Facet, facetKey, failing } from './facet.ts'
+import { listening } from './listening.ts'
 import { METRICS_TYPE } from './metrics/metrics.ts'
 import type { KeeperStatus } from './status.ts'
 
@@ -44,20 +45,7 @@ export async function startOpsServer(
     },
   )
   server.maxConnections = CONNECTIONS_MAX
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(listenError(host, port, cause)))
-    server.listen({ host, port }, resolve)
-  })
-  const address = server.address()
-  const bound = address !== null && typeof address === 'object' ? address.port : port
-  return {
-    url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return listening(server, { host, port }, listenError)
 }
 
 type Page = { readonly status: number; readonly type: string; readonly body: string }
