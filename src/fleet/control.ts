@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { setForFleet } from '../journal/redis/controls.ts'
+import { setForFleet, type Unless } from '../journal/redis/controls.ts'
 import type { Controls } from '../journal/redis/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import {
@@ -61,39 +61,35 @@ type ControlDeps = {
 /** Create the control of an instance; what its files say counts from now on. */
 export function createFleetControl(deps: ControlDeps): FleetControl {
   const { directory, seats, leaseMs, monotonicMs } = deps
-  const doubts = new Map<string, FleetDoubt>()
-  for (const seat of seats) {
-    const found = readSafeFile(directory, seat)
-    if (found !== null) doubts.set(seat, found)
-  }
+  const doubts = readDoubts(deps)
   let controls: ReadonlyMap<string, string> = new Map()
   let heardSeq = 0
   let heardAtMs = Number.NEGATIVE_INFINITY
   const pass = createPassing(deps)
+  const passSwitches = createSwitchPassing(pass)
   const safeOf = (seat: string): Refusal | undefined => {
     const doubt = doubts.get(seat) ?? parseDoubt(controls.get(safeName(seat)))
     return doubt === null ? undefined : refuse('safe', `${seat} is SAFE (${doubt.check}): ${doubt.message}`)
   }
   const switches = () => switchesOf(readControl(directory), controls)
+  const passDoubt = ([seat, doubt]: readonly [string, FleetDoubt]) =>
+    pass(safeName(seat), true, doubt, { name: leftName(seat), names: doubt.gen ?? '' })
   const makeSafe = (seat: string, found: FleetDoubt) => {
-    if (doubts.has(seat)) return
-    const doubt = { ...found, gen: deps.store.known().gen }
+    const { gen } = deps.store.known()
+    const before = doubts.get(seat)
+    const doubt = { gen, ...found }
+    // What is over with a generation before is so with this one's doubt too, and not the other way round.
+    if (before !== undefined && (doubt.gen !== gen || before.gen === gen)) return
     // The gate is closed before anything is written.
     doubts.set(seat, doubt)
     writeSafeFile(directory, seat, doubt)
-    pass(safeName(seat), true, doubt)
-  }
-  let passed: readonly string[] = []
-  const passSwitches = (pulled: readonly Pulled[]) => {
-    const names = pulled.map((each) => switchName(each.switch, each.role))
-    for (const name of passed) if (!names.includes(name)) pass(name, false)
-    passed = names
-    for (const { switch: which, role, by, atMs, reason } of pulled)
-      pass(switchName(which, role), true, by === null ? {} : { by, atMs, reason })
+    pass(safeName(seat), false)
+    passDoubt([seat, doubt])
   }
   const leave = ([seat, doubt]: readonly [string, FleetDoubt]) => {
     if (!isLeft(doubt, controls.get(leftName(seat)))) return
     doubts.delete(seat)
+    pass(safeName(seat), false)
     forgetSafe(directory, seat)
   }
   return {
@@ -106,11 +102,13 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
       heardAtMs = monotonicMs()
       for (const each of [...doubts]) leave(each)
       const local = readControl(directory)
-      if (local.isUnreadable) {
-        // It stops this machine: the fleet is there for a disk that fails.
-        deps.onFailed(unreadable(directory))
-      } else passSwitches(local.pulled)
-      for (const [seat, doubt] of doubts) pass(safeName(seat), true, doubt)
+      // It stops this machine: the fleet is there for a disk that fails.
+      if (local.isUnreadable) deps.onFailed(unreadable(directory))
+      else passSwitches(local.pulled)
+      // One that cannot be read is of now at the latest: so a person can have it left.
+      for (const [seat, doubt] of doubts)
+        if (doubt.gen === undefined) doubts.set(seat, { ...doubt, gen: deps.store.known().gen })
+      for (const each of doubts) passDoubt(each)
     },
     gate: (seat) => {
       const isStale = monotonicMs() - heardAtMs >= leaseMs
@@ -120,14 +118,22 @@ export function createFleetControl(deps: ControlDeps): FleetControl {
     switches,
     takenBack: (pulled) => takenBackOf(pulled, controls) ?? takenBack(directory, pulled),
     makeSafe,
-    forgotten: ({ code, shortMessage }) => {
+    forgotten: ({ code, shortMessage, facts }) => {
       if (code !== 'journal.amnesia') return
       // Closed at once, also for what a SAFE signer may sign: until a Redis answers that has not forgotten.
       heardAtMs = Number.NEGATIVE_INFINITY
+      // By now the generation may be another than the one in which it was known.
+      const found = { ...amnesiaOf(shortMessage), gen: String(facts.gen) }
       // A shadow signs nothing.
-      for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, amnesiaOf(shortMessage))
+      for (const seat of seats) if (!seat.startsWith('shadow:')) makeSafe(seat, found)
     },
   }
+}
+
+/** What this machine's own files say of its signers, by their seats. */
+function readDoubts({ directory, seats }: Pick<ControlDeps, 'directory' | 'seats'>): Map<string, FleetDoubt> {
+  const found = seats.map((seat) => [seat, readSafeFile(directory, seat)] as const)
+  return new Map(found.flatMap(([seat, doubt]) => (doubt === null ? [] : [[seat, doubt] as const])))
 }
 
 const unreadable = (directory: string) =>
@@ -162,10 +168,22 @@ function isLeft({ gen }: FleetDoubt, text: string | undefined): boolean {
   return over.includes(gen)
 }
 
+/** Pass on to the fleet the switches that are on here, and which of them are off again. */
+function createSwitchPassing(pass: ReturnType<typeof createPassing>) {
+  let passed: readonly string[] = []
+  return (pulled: readonly Pulled[]): void => {
+    const names = pulled.map((each) => switchName(each.switch, each.role))
+    for (const name of passed) if (!names.includes(name)) pass(name, false)
+    passed = names
+    for (const { switch: which, role, by, atMs, reason } of pulled)
+      pass(switchName(which, role), true, by === null ? {} : { by, atMs, reason })
+  }
+}
+
 /** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
 function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
   const passed = new Set<string>()
-  return (name: string, isOn: boolean, what: Partial<FleetDoubt & Pull> = {}): void => {
+  return (name: string, isOn: boolean, what: Partial<FleetDoubt & Pull> = {}, unless?: Unless): void => {
     // One that was begun anew has heard nothing yet.
     const passing = `${store.known().gen} ${name}`
     if (!isOn) passed.delete(passing)
@@ -173,7 +191,7 @@ function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
     passed.add(passing)
     const value = JSON.stringify({ by: instance, atMs: nowMs(), ...what })
     // Who set it first is who a person asks.
-    setForFleet({ name, value, keeps: 'first' }, store).catch((error: unknown) => {
+    setForFleet({ name, value, keeps: 'first', ...(unless && { unless }) }, store).catch((error: unknown) => {
       passed.delete(passing)
       if (!(error instanceof RolekeeperError)) throw error
       onFailed(error)

@@ -1,6 +1,6 @@
 import type { Reservation } from '../journal/journal.ts'
 import { following, type Leaving } from '../journal/redis/leaving.ts'
-import { type FleetDoubt, type Left, leftName, safeName } from './control.ts'
+import { type FleetDoubt, type Left, leftName, safeName, safeSeats } from './control.ts'
 import type { Evidence } from './evidence.ts'
 import type { Author } from './switches.ts'
 
@@ -173,7 +173,10 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const { author, latest, gap, charged, values } = parts
   const known = [...testimonies.map((each) => each.gen), gen, ...parents].filter((each) => each !== '')
   const seq = Math.max(evidence.seq, ...testimonies.map((each) => each.seq))
-  const isDoubted = testimonies.some((each) => each.gen === gen)
+  // What an hour ago was found, or in a role's budget alone, has no testimony; and where this seat was SAFE by then, only those
+  // that had left it say so.
+  const doubts = safeSeats(evidence.controls)
+  const isDoubted = [...testimonies, ...doubts].some((each) => each.gen === gen)
   const isNew = forgotten !== null || isDoubted || gone.some((name) => goneBy(name, evidence) === null)
   const begins = isNew ? following(known, seq) : null
   const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
@@ -197,12 +200,15 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
 /** Nothing else shows it once the generation has begun. */
 function laterDoubt(seat: string, { gone }: Asked, evidence: Evidence, author: Author): LaterDoubt {
   const tops = evidence.testimonies.map(({ tops }) => tops[seat] ?? -1)
+  // Whoever was gone by then may be in no roster any more.
+  const before = topOfDoubt(evidence.controls.get(safeName(seat)))
+  const isUnknown = gone.length > 0 || tops.length === 0 || before === null
   return {
     ...author,
     check: 'fleet_amnesia',
     message: 'Redis has forgotten what it acknowledged, and a generation began since.',
-    seen: evidence.forgotten ?? `${gone.join(', ')} may have known more`,
+    seen: evidence.forgotten ?? `${gone.join(', ') || 'an instance'} may have known more`,
     toLeave: `see \`rolekeeper safe leave ${seat}\``,
-    top: gone.length > 0 ? null : Math.max(...tops),
+    top: isUnknown ? null : Math.max(...tops, before ?? -1),
   }
 }

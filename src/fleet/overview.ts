@@ -83,6 +83,16 @@ export async function readOverview(shared: Shared): Promise<FleetOverview> {
   }
 }
 
+/** Read what is set for a fleet, by its name. Throws what its Redis does not let be read. */
+export async function readControls(store: StoreConfig): Promise<ReadonlyMap<string, string>> {
+  const line = openCommandLine(store)
+  try {
+    return hashOf(await line.read('HGETALL', line.keys.control))
+  } finally {
+    line.close()
+  }
+}
+
 /** Those of the configuration, and what is held beside them. */
 async function readSeats(shared: Shared, line: CommandLine): Promise<readonly SeatOverview[]> {
   const ever = await line.read('SMEMBERS', line.keys.seats)

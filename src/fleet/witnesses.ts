@@ -14,8 +14,8 @@ export type Witnesses = {
   readonly known: Known | null
   /** Keep what a barrier of a seat passed by, and a nonce that its key is asked to sign: resolves when it is on disk. */
   readonly record: (seat: string, known: Known, top?: number) => Promise<void>
-  /** The highest nonce that a key was asked to sign, by seat. */
-  readonly tops: () => Readonly<Record<string, number>>
+  /** The highest nonce that a key was asked to sign, by seat; null where nothing was kept yet. */
+  readonly tops: () => Readonly<Record<string, number>> | null
   /** Begin one where there is none, so that it is missed where it goes. */
   readonly begin: (gen: string) => Promise<void>
   readonly close: () => Promise<void>
@@ -35,16 +35,19 @@ export async function openWitnesses(directory: string, seats: readonly string[])
   for (const seat of seats) await open(seat)
   const found = [...opened.values()].flatMap(({ known }) => (known === null ? [] : [known]))
   const known = newestOf(found)
+  let isKept = known !== null
+  const record: Witnesses['record'] = async (seat, next, top) => {
+    const witness = opened.get(seat) ?? (await open(seat))
+    await witness.record(top === undefined ? next : { ...next, top })
+    isKept = true
+  }
   return {
-    known,
-    record: async (seat, next, top) => {
-      const witness = opened.get(seat) ?? (await open(seat))
-      await witness.record(top === undefined ? next : { ...next, top })
-    },
-    tops: () => topsOf([...opened].map(([seat, witness]) => [seat, witness.top()] as const)),
+    ...{ known, record },
+    tops: () =>
+      isKept ? topsOf([...opened].map(([seat, witness]) => [seat, witness.top()] as const)) : null,
     begin: async (gen) => {
-      const first = [...opened.values()][0]
-      if (known === null) await first?.record({ gen, seq: 0 })
+      const [first] = opened.keys()
+      if (known === null && first !== undefined) await record(first, { gen, seq: 0 })
     },
     close: async () => {
       for (const witness of opened.values()) await witness.close()

@@ -22,7 +22,7 @@ import { leaveSafe } from '../journal/redis/leaving.ts'
 import { RedisReads } from '../journal/redis/reads.ts'
 import { forgottenNonces, readSafe, safeKey } from '../pipeline/transactions/safe.ts'
 import { loadRolePolicy, positionOf } from './role-policy.ts'
-import { readSignerEvidence } from './signer-evidence.ts'
+import { readAdopted, readSignerEvidence } from './signer-evidence.ts'
 
 /** What a person asks for about one signer of a fleet. */
 export type AskedToLeave = Omit<Asked, 'window' | 'chainId'> & {
@@ -34,6 +34,8 @@ export type AskedToLeave = Omit<Asked, 'window' | 'chainId'> & {
 export type LeavePlan = {
   readonly checks: readonly Check[]
   readonly adopted: readonly Adopted[]
+  /** So many of all other signers, where a generation begins. */
+  readonly adoptedOfOthers: number
   /** Nonces that the holder closes with no-ops before anything else; null where there is none. */
   readonly gap: Gap | null
   /** Whether a generation begins with it, and which it follows. */
@@ -57,15 +59,21 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
   const reads = new RedisReads(line)
   try {
     const evidence = await readEvidence(place, line)
-    const chain = await readSignerEvidence(address, config, { clock: systemClock, journal: reads })
+    const look = { clock: systemClock, journal: reads }
+    const chain = await readSignerEvidence(address, config, look)
     const latest = latestOf(chain.counts)
     const gap = gapOf(asked, evidence, latest)
-    const checks = judge(asked, evidence, chain)
-    const charged = chargesOf(chain, seat, config)
     const values = await valuesOf(asked, { gap, reads, author })
-    const leaving = leavingOf(asked, evidence, { author, latest, gap, charged, values })
+    const alone = leavingOf(asked, evidence, { author, latest, gap, charged: [], values })
+    // All signers share their roles' budgets: what the others moved counts before the first of them goes on.
+    const others = alone.begins === null ? [] : asked.seats.filter((each) => each !== seat)
+    const moved = new Map([...(await readAdopted(others, config, look)), [seat, chain.adopted]])
+    const isKnown = [...moved.values()].every((each) => each !== null)
+    const checks = judge(asked, evidence, isKnown ? chain : { ...chain, adopted: null })
+    const leaving = { ...alone, charged: [...moved].flatMap((each) => chargesOf(each, config)) }
     return {
       ...{ checks, adopted: chain.adopted ?? [], gap, forgotten: evidence.forgotten },
+      adoptedOfOthers: others.reduce((sum, each) => sum + (moved.get(each)?.length ?? 0), 0),
       ...{ begins: leaving.begins !== null, generation: evidence.gen },
       act: async () => {
         if (checks.some(({ isProven }) => !isProven)) throw notProven(seat)
@@ -79,7 +87,10 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
 }
 
 /** What was moved is not known of a transaction that nobody remembers: it counts as the most that its role may move at once. */
-function chargesOf({ adopted }: ChainEvidence, seat: string, config: RunConfig): readonly Reservation[] {
+function chargesOf(
+  [seat, adopted]: readonly [string, ChainEvidence['adopted']],
+  config: RunConfig,
+): readonly Reservation[] {
   if (adopted === null || adopted.length === 0) return []
   return agentsOf(seat, config).flatMap((agent) => {
     const { role, signer } = agent

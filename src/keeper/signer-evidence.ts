@@ -15,12 +15,30 @@ import { openNodes } from './connect.ts'
 export async function readSignerEvidence(
   signer: Address,
   config: RunConfig,
-  { clock, journal }: { readonly clock: Clock; readonly journal: Pick<Journal, 'ledgerEntry'> },
+  { clock, journal }: LookDeps,
 ): Promise<ChainEvidence> {
   const nodes = await openNodes(config, clock)
   try {
     const counts = await countsOf(signer, config, clock)
     return { counts, adopted: await adoptedOf(signer, nodes, { clock, journal }) }
+  } finally {
+    await nodes.close()
+  }
+}
+
+/** Read of each of some signers what was mined in the last day that a ledger does not have; null where the nodes do not say. */
+export async function readAdopted(
+  signers: readonly string[],
+  config: RunConfig,
+  look: LookDeps,
+): Promise<ReadonlyMap<string, ChainEvidence['adopted']>> {
+  const found = new Map<string, ChainEvidence['adopted']>()
+  if (signers.length === 0) return found
+  const nodes = await openNodes(config, look.clock)
+  try {
+    // One after the other: a fleet may have a thousand.
+    for (const signer of signers) found.set(signer, await adoptedOf(signer as Address, nodes, look))
+    return found
   } finally {
     await nodes.close()
   }

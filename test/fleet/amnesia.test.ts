@@ -49,7 +49,7 @@ async function startMember(
 ): Promise<Member> {
   const seats = names.map((name) => ({ name }))
   const witnesses = await openWitnesses(directory, names)
-  const store = openStore({ ...config, instance }, witnesses.known)
+  const store = openStore({ ...config, instance }, witnesses.known, witnesses.tops)
   const control = createFleetControl({
     ...{ store, directory, instance, seats: names, leaseMs: LEASE_MS, nowMs: Date.now },
     ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
@@ -205,6 +205,24 @@ it('says that only the instance which finds an older file to be older saw more o
   await until(async () => expect((await redis.client().hkeys(forgotten)).toSorted()).toEqual(['one', 'two']))
   expect(await redis.client().hget(`{rk:${config.fleet}}:meta`, 'doubted')).toBe('one')
   await expect(two.store.connect()).rejects.toMatchObject({ facts: { expected: 'one saw more of it' } })
+})
+
+it('has an instance say what it knew also where its lines were open before another found some of it missing', async () => {
+  const { redis, config } = await startBoth()
+  await redis.client().hset(`{rk:${config.fleet}}:meta`, 'doubted', 'one')
+  const forgotten = `{rk:${config.fleet}}:forgotten`
+  await until(async () => expect((await redis.client().hkeys(forgotten)).toSorted()).toEqual(['one', 'two']))
+})
+
+it('hears nothing of an instance that has lost its witness, where another finds some missing', async () => {
+  const { redis, config, two } = await startBoth()
+  await two.crash()
+  await redis.client().hset(`{rk:${config.fleet}}:meta`, 'doubted', 'one')
+  const again = await startMember(config, 'two', newDirectory(), SEATS)
+  await until(() => expect(again.states).toContain('journal.amnesia'))
+  // It has tried by then, and so has its second line.
+  await expect(again.store.connect()).rejects.toMatchObject({ code: 'journal.amnesia' })
+  expect(await redis.client().hkeys(`{rk:${config.fleet}}:forgotten`)).not.toContain('two')
 })
 
 it('finds an older file also where commands have brought its sequence back to what was acknowledged', async () => {

@@ -1,10 +1,11 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { createFleetControl } from '../../src/fleet/control.ts'
 import { switchFleet } from '../../src/fleet/switches.ts'
 import { setForFleet } from '../../src/journal/redis/controls.ts'
+import { amnesia } from '../../src/journal/redis/faults.ts'
 import { beat, controlsOf } from '../../src/journal/redis/seat.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
@@ -87,12 +88,12 @@ it('stops every instance from one machine, and that one at once', async () => {
   await switchFleet('kill', true, by, { directory: one.directory, store })
   expect([one.control.gate(SEAT).closed, two.control.gate(SEAT).closed]).toEqual([true, false])
   await hear()
-  expect(two.control.gate(SEAT)).toEqual({ closed: true, paused: false })
+  expect(two.control.gate(SEAT)).toMatchObject({ closed: true, paused: false, pulled: [{ switch: 'kill' }] })
   expect(readControl(two.directory)).toMatchObject({ killed: false, paused: false })
   await switchFleet('kill', false, by, { directory: one.directory, store })
   await switchFleet('pause', true, by, { directory: one.directory, store })
   await hear()
-  expect([one, two].map(({ control }) => control.gate(SEAT))).toEqual([
+  expect([one, two].map(({ control }) => control.gate(SEAT))).toMatchObject([
     { closed: false, paused: true },
     { closed: false, paused: true },
   ])
@@ -123,7 +124,7 @@ it('stops one machine alone whose directory is gone, and says so there', async (
   await hear()
   rmSync(one.directory, { recursive: true })
   await hear()
-  expect(one.control.switches()).toEqual({ killed: true, paused: true, pulled: [], isUnreadable: true })
+  expect(one.control.switches()).toMatchObject({ killed: true, paused: true, pulled: [], isUnreadable: true })
   expect(failed).toEqual(['control.unreadable'])
   // What this one wrote for the fleet would be there by now.
   await setForFleet({ name: 'other', value: 'x', keeps: 'last' }, store)
@@ -191,6 +192,52 @@ it('is SAFE no more once a person has proven wrong what was doubted in that gene
   store.close()
 })
 
+it('is SAFE by the generation that was known, and not for the fleet again once a person has proven that wrong', async () => {
+  const { one, two, hear, store } = await pair()
+  const known = store.known().gen
+  const over = JSON.stringify({ ...by, over: [known] })
+  const { meta, control } = store.keys
+  await redis.client().hset(meta, { gen: 'next', parent: known })
+  await redis.client().hset(control, { [`left:${SEAT}`]: over })
+  await hear()
+  expect(store.known().gen).toBe('next')
+  // What was asked in the one before may be answered this late.
+  one.control.forgotten(amnesia({ seen: 'nothing', expected: 'more', gen: known }))
+  expect(one.control.gate(SEAT).safe).toBeDefined()
+  // What it has passed on is there by then.
+  await setForFleet({ name: 'other', value: 'x', keeps: 'last' }, store)
+  expect((await hear()).has(`safe:${SEAT}`)).toBe(false)
+  for (const each of [one, two]) expect(each.control.gate(SEAT)).toEqual(OPEN)
+  one.control.forgotten(amnesia({ seen: 'nothing', expected: 'more', gen: 'next' }))
+  await vi.waitFor(async () => expect((await hear()).has(`safe:${SEAT}`)).toBe(true))
+  expect(two.control.gate(SEAT).safe).toBeDefined()
+  store.close()
+})
+
+it('is SAFE also by what is missed in a later generation, whatever it was SAFE by before', async () => {
+  const { one, hear, store } = await pair()
+  await hear()
+  const known = store.known().gen
+  const miss = (gen: string) => one.control.forgotten(amnesia({ seen: 'nothing', expected: 'more', gen }))
+  const left = (...over: readonly string[]) =>
+    redis.client().hset(store.keys.control, { [`left:${SEAT}`]: JSON.stringify({ ...by, over }) })
+  miss(known)
+  await redis.client().hset(store.keys.meta, { gen: 'next', parent: known })
+  await hear()
+  miss('next')
+  // One that comes late takes nothing of it back.
+  miss(known)
+  await left(known)
+  await hear()
+  expect(one.control.gate(SEAT).safe).toBeDefined()
+  expect(one.create().gate(SEAT).safe).toBeDefined()
+  await left(known, 'next')
+  await redis.client().hdel(store.keys.control, `safe:${SEAT}`)
+  await hear()
+  expect(one.control.gate(SEAT)).toEqual(OPEN)
+  store.close()
+})
+
 it('passes on what its machine has once more to a generation that a person has begun', async () => {
   const { one, hear, store } = await pair()
   setControl(one.directory, 'kill', true)
@@ -205,12 +252,23 @@ it('passes on what its machine has once more to a generation that a person has b
 
 it('is SAFE by what it cannot read', async () => {
   const { one, hear, store } = await pair()
-  one.control.makeSafe(SEAT, doubt)
+  mkdirSync(join(one.directory, 'seats', SEAT), { recursive: true })
+  let last = one.control
   for (const text of ['', 'null', '{}', '{"check":']) {
     writeFileSync(join(one.directory, 'seats', SEAT, 'SAFE'), text)
     const again = one.create()
     again.heard(await hear())
     expect(again.gate(SEAT).safe?.message).toContain('safe_unreadable')
+    last = again
   }
+  // A person has it left as any other of the generation of now.
+  const set = async () => JSON.parse((await hear()).get(`safe:${SEAT}`) ?? '{}')
+  await vi.waitFor(async () => expect(await set()).toMatchObject({ gen: store.known().gen }))
+  const left = JSON.stringify({ ...by, over: [store.known().gen] })
+  await redis.client().hset(store.keys.control, { [`left:${SEAT}`]: left })
+  await redis.client().hdel(store.keys.control, `safe:${SEAT}`)
+  last.heard(await hear())
+  expect(last.gate(SEAT)).toEqual(OPEN)
+  expect(existsSync(join(one.directory, 'seats', SEAT, 'SAFE'))).toBe(false)
   store.close()
 })

@@ -6,6 +6,7 @@ import { type Evidence, readEvidence } from '../../src/fleet/evidence.ts'
 import { type Asked, type ChainEvidence, gapOf, judge, leavingOf } from '../../src/fleet/leave.ts'
 import { openWitnesses } from '../../src/fleet/witnesses.ts'
 import { openCommandLine } from '../../src/journal/redis/command-line.ts'
+import { setForFleet } from '../../src/journal/redis/controls.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { leaveSafe } from '../../src/journal/redis/leaving.ts'
 import { RedisReads } from '../../src/journal/redis/reads.ts'
@@ -19,6 +20,7 @@ const OTHER = `0x${'52'.repeat(20)}`
 const ASKED: Asked = {
   ...{ seat: SEAT, seats: [SEAT, OTHER], chainId: 1, roster: ['one', 'two'], gone: [], window: 16 },
 }
+const SETTING = { name: 'a', value: 'b', keeps: 'last' } as const
 const author = { by: 'someone', atMs: 1 }
 const node = (latest: number, pending = latest) => ({ node: 'node 1', latest, pending })
 const CHAIN: ChainEvidence = { counts: [node(8)], adopted: [] }
@@ -80,6 +82,22 @@ describe('an instance that is gone', () => {
   })
 })
 
+it('begins a generation where the one of now is doubted, also by what no instance testifies to', () => {
+  const doubt = { check: 'fleet_amnesia', message: 'm', seen: 's', toLeave: 't', by: 'one', atMs: 1 }
+  const parts = { author, latest: 8, gap: null, charged: [], values: new Map() }
+  const begun = (gen: string, seat = SEAT) => {
+    const controls = new Map([[`safe:${seat}`, JSON.stringify({ ...doubt, gen })]])
+    const evidence = { ...EVIDENCE, gen: 'g2', parents: ['g1'], forgotten: null, testimonies: [], controls }
+    const leaving = leavingOf(ASKED, evidence, parts)
+    const { over } = JSON.parse(leaving.controls.get(`left:${SEAT}`) ?? '')
+    return { parents: leaving.begins?.parents, over }
+  }
+  expect(begun('g2')).toEqual({ parents: ['g2', 'g1'], over: ['g2', 'g1'] })
+  expect(begun('g1')).toEqual({ parents: undefined, over: ['g1'] })
+  // Who was SAFE by then is so by what was doubted first, and what came after is as true of it.
+  expect(begun('g2', OTHER)).toEqual(begun('g2'))
+})
+
 describe('what may still land', () => {
   it('is what a key was asked to sign and the chain does not count', () => {
     expect(gapOf(ASKED, EVIDENCE, 8)).toBeNull()
@@ -109,6 +127,11 @@ describe('what may still land', () => {
       { author, latest: 8, gap: null, charged: [], values: new Map() },
     )
     expect(gapOf(other, { ...later, controls: first.controls }, 2)).toEqual({ from: 2, to: 3 })
+    // Who was gone when the first generation began is in no roster when a second one does.
+    const unknown = new Map([[`safe:${OTHER}`, JSON.stringify({ top: null })]])
+    const parts = { author, latest: 8, gap: null, charged: [], values: new Map() }
+    const again = leavingOf(ASKED, { ...EVIDENCE, testimonies: [known], controls: unknown }, parts)
+    expect(gapOf(other, { ...later, controls: again.controls }, 8)).toEqual({ from: 8, to: 23 })
     const unreadable = new Map([[`safe:${OTHER}`, '{']])
     expect(gapOf(other, { ...later, controls: unreadable }, 2)).toEqual({ from: 2, to: 17 })
   })
@@ -130,9 +153,7 @@ describe('a fleet whose Redis was flushed', () => {
     await fence({ ...held, writer: 'w', answered: 0 }, [], store)
     await witnesses.record(SEAT, store.known(), 7)
     await forget()
-    await expect(store.run('control', [store.keys.control], ['a', 'b', 'last'])).rejects.toMatchObject({
-      code: 'journal.amnesia',
-    })
+    await expect(setForFleet(SETTING, store)).rejects.toMatchObject({ code: 'journal.amnesia' })
     const close = () => {
       store.close()
       return witnesses.close()
@@ -167,7 +188,7 @@ describe('a fleet whose Redis was flushed', () => {
       code: 'fleet.changed',
     })
 
-    await store.run('control', [store.keys.control], ['a', 'b', 'last'])
+    await setForFleet(SETTING, store)
     expect(store.known()).toEqual({ gen: leaving.begins?.gen, seq: 0 })
     const held = await takeSeat(store, SEAT)
     await fence({ ...held, writer: 'w', answered: 0 }, [], store)

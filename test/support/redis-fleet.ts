@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endpointOf } from '../../src/config/redis.ts'
+import type { Witnesses } from '../../src/fleet/witnesses.ts'
 import { Archive } from '../../src/journal/archive.ts'
 import { archiveFile, openArchiveDatabase } from '../../src/journal/database.ts'
 import { Records } from '../../src/journal/records.ts'
@@ -28,8 +29,11 @@ export const storeAt = (
 })
 
 /** A store that looks at its servers by nothing but what is known. */
-export const openStore = (config: StoreConfig, known: Known | null = null): RedisStore =>
-  new RedisStore(config, { known, onCall: () => undefined, tops: () => ({}) })
+export const openStore = (
+  config: StoreConfig,
+  known: Known | null = null,
+  tops: Witnesses['tops'] = () => ({}),
+): RedisStore => new RedisStore(config, { known, onCall: () => undefined, tops })
 
 /** Begin a fleet, and open a store of it. */
 export async function newStore(

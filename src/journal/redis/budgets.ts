@@ -9,6 +9,7 @@ import type { RedisStore } from './store.ts'
 
 type Held = {
   readonly recent: RecentReservations
+  readonly gen: string
   readonly runId: string
   revision: string
   /** The last that changed, id to time: as long as they are young, Redis has them. */
@@ -60,8 +61,10 @@ export class Budgets {
       ...[...asked.last].flat(),
     ])
     const held = this.#byRole.get(role)
-    // A replica that was promoted may have had other changes by the same numbers.
-    if (held !== asked || held.runId !== this.#store.runId()) {
+    // A replica that was promoted may have had other changes by the same numbers; and what was known in a generation before
+    // this one, a person has seen to.
+    const isOther = asked.runId !== this.#store.runId() || asked.gen !== this.#store.known().gen
+    if (held !== asked || isOther) {
       if (held === asked) this.#byRole.delete(role)
       return this.#read(role)
     }
@@ -83,7 +86,7 @@ export class Budgets {
 
   async #load(role: Role): Promise<Held> {
     const { keys } = this.#store
-    const runId = this.#store.runId()
+    const [runId, { gen }] = [this.#store.runId(), this.#store.known()]
     const times = listOf(
       await this.#store.read('ZREVRANGE', keys.budgetTimes(role), 0, LAST_MAX - 1, 'WITHSCORES'),
     )
@@ -96,7 +99,7 @@ export class Budgets {
     // First: what is reserved while the rows are read comes again with what changed since.
     const revision = (await this.#store.read('HGET', keys.budget(role), 'rev')) ?? '0'
     const rows = await this.#reservations(role, newestMs - KEPT_MS)
-    const held = { recent: new RecentReservations(rows), runId, revision: String(revision), last }
+    const held = { recent: new RecentReservations(rows), gen, runId, revision: String(revision), last }
     this.#byRole.set(role, held)
     return held
   }
@@ -107,7 +110,7 @@ function forgotten(role: Role, workflowId: string, held: Held): RolekeeperError 
   held.revision = '0'
   held.last.clear()
   const seen = `nothing is left of what workflow ${workflowId} reserved`
-  return amnesia({ seen, expected: `it is in the budget of the ${role}` })
+  return amnesia({ seen, expected: `it is in the budget of the ${role}`, gen: held.gen })
 }
 
 const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])

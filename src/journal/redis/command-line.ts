@@ -66,7 +66,11 @@ export function openCommandLine({ endpoint, fleet }: FleetPlace, isFounded = tru
           })
         const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
         if (code === 'GENERATION') {
-          throw amnesia({ seen: `generation ${String(values[0]) || 'none'}`, expected: `expected ${gen}` })
+          throw amnesia({
+            seen: `generation ${String(values[0]) || 'none'}`,
+            expected: `expected ${gen}`,
+            gen,
+          })
         }
         return { code: String(code), values }
       }),

@@ -20,6 +20,7 @@ const PASSING = new Set([
   ...[
     'GENERATION',
     'BEHIND',
+    'DOUBTED',
     'LATE',
     'LEFT',
     'closed',
@@ -110,15 +111,20 @@ export const tailLost = (seat: string): RolekeeperError =>
   })
 
 /** What a server has forgotten that had acknowledged more. */
-export type Forgotten = { readonly seen: string; readonly expected: string }
+export type Forgotten = {
+  readonly seen: string
+  readonly expected: string
+  /** The generation that it was known in. */
+  readonly gen: string
+}
 
 /** Say that Redis is not what this instance saw acknowledged: flushed, restored, or a replica that lagged. Pure. */
-export const amnesia = ({ seen, expected }: Forgotten): RolekeeperError =>
+export const amnesia = ({ seen, expected, gen }: Forgotten): RolekeeperError =>
   new RolekeeperError('journal.amnesia', `Redis has forgotten what it acknowledged: ${seen}; ${expected}.`, {
     fix: 'sign nothing; see `rolekeeper safe`, which says what must be proven first.',
-    facts: { seen, expected },
+    facts: { seen, expected, gen },
   })
 
 /** Say that another instance saw more acknowledged than Redis has. Pure. */
-export const doubted = (by: string): RolekeeperError =>
-  amnesia({ seen: 'it is behind another instance', expected: `${by} saw more of it` })
+export const doubted = (by: string, gen: string): RolekeeperError =>
+  amnesia({ seen: 'it is behind another instance', expected: `${by} saw more of it`, gen })

@@ -64,19 +64,20 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   if (Number(format) > FORMAT) throw newer(Number(format))
   if (known !== null && parentsOf(parent).includes(known.gen)) return { gen, seq: Number(seq) }
   if (known !== null && known.gen !== gen) {
-    throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}` })
+    throw amnesia({ seen: `generation ${gen}`, expected: `expected ${known.gen}`, gen: known.gen })
   }
   if (known !== null && Number(seq) < known.seq) {
-    throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged` })
+    throw amnesia({ seen: `sequence ${seq}`, expected: `${known.seq} was acknowledged`, gen })
   }
   const began = known === null ? null : lowestSince(known, Array.isArray(served) ? served.map(String) : [])
   if (known !== null && began !== null && began < known.seq) {
     throw amnesia({
       seen: `a server began with sequence ${began}`,
       expected: `${known.seq} was acknowledged`,
+      gen,
     })
   }
-  if (known !== null && doubtedBy !== '') throw doubted(String(doubtedBy))
+  if (known !== null && doubtedBy !== '') throw doubted(String(doubtedBy), gen)
   return { gen, seq: Number(seq) }
 }
 
@@ -165,7 +166,7 @@ const notFounded = (lacks: string) =>
 const gone = (lacks: string, { gen }: Known) =>
   new RolekeeperError('journal.amnesia', `${lacks}; this machine saw its generation ${gen}.`, {
     fix: 'correct the URL or `fleet.name`; where both are right, bring its data back, or see `rolekeeper safe`.',
-    facts: { seen: 'it is empty', expected: `generation ${gen} was here`, isEmpty: true },
+    facts: { seen: 'it is empty', expected: `generation ${gen} was here`, isEmpty: true, gen },
   })
 
 const newer = (format: number) =>

@@ -89,10 +89,15 @@ redis.call('SADD', KEYS[2], ARGV[3])
 redis.call('SADD', KEYS[3], ARGV[3])
 return { 'OK', seq_now, redis.call('SMEMBERS', KEYS[2]) }`
 
-/** Set something for the fleet: its name; the value, where none takes it away; whether one that is there stays. */
+/**
+ * Set something for the fleet: its name; the value, where none takes it away; whether one that is there stays; nothing where
+ * a setting of the fourth name has the fifth in it, as what a person has done with stays so.
+ */
 export const CONTROL = `
 local seq = advance()
-if ARGV[4] == '' then redis.call('HDEL', KEYS[2], ARGV[3])
+local against = redis.call('HGET', KEYS[2], ARGV[6]) or ''
+if ARGV[7] ~= '' and string.find(against, ARGV[7], 1, true) then
+elseif ARGV[4] == '' then redis.call('HDEL', KEYS[2], ARGV[3])
 elseif ARGV[5] == 'first' then redis.call('HSETNX', KEYS[2], ARGV[3], ARGV[4])
 else redis.call('HSET', KEYS[2], ARGV[3], ARGV[4]) end
 return { 'OK', seq, redis.call('HGETALL', KEYS[2]) }`

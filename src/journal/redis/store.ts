@@ -3,7 +3,7 @@ import { invariant, RolekeeperError } from '../../errors.ts'
 import type { Answer } from './answer.ts'
 import { checkServer, type Server } from './check.ts'
 import { type Line, nameOf, openLine } from './connect.ts'
-import { doubted, LineFault } from './faults.ts'
+import { LineFault } from './faults.ts'
 import { COMMAND_MS, type Known, meet, type StoreConfig } from './generation.ts'
 import { type Keys, keysOf } from './keys.ts'
 import { createLink, type Link } from './link.ts'
@@ -17,8 +17,11 @@ const WAIT_MS = 1_000
 type StoreDeps = {
   /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
   readonly known: Known | null
-  /** The highest nonces that keys were asked to sign, by seat: what a person has to hear of where it is forgotten. */
-  readonly tops: () => Readonly<Record<string, number>>
+  /**
+   * The highest nonces that keys were asked to sign, by seat: what a person has to hear of where it is forgotten. Null where
+   * this instance has no witness, which it may have lost: it says nothing then, as nobody knows what it knew.
+   */
+  readonly tops: () => Readonly<Record<string, number>> | null
   /** Called with what was asked of Redis, how it came out (`ok` or the error's code), and how long that took. */
   readonly onCall: (call: string, outcome: string, durationMs: number) => void
 }
@@ -85,8 +88,9 @@ export class RedisStore {
       return await meet(line, this.#config.fleet, known, runId)
     } catch (error) {
       const isForgotten = error instanceof RolekeeperError && error.code === 'journal.amnesia'
-      if (isForgotten && known !== null) {
-        await testify(line, this.keys, { ...known, instance: this.instance, tops: this.#deps.tops() })
+      const tops = this.#deps.tops()
+      if (isForgotten && known !== null && tops !== null) {
+        await testify(line, this.keys, { ...known, instance: this.instance, tops })
       }
       throw error
     }
@@ -176,9 +180,9 @@ export class RedisStore {
     })
     const [code, ...values]: readonly unknown[] = Array.isArray(reply) ? reply : []
     if (code === 'LATE') throw new LineFault('LATE', false)
-    if (code === 'DOUBTED') throw doubted(String(values[0]))
-    // Either it has forgotten, or a person has begun a generation anew: a new line finds out which.
-    if (code === 'GENERATION' || code === 'BEHIND') throw new LineFault(code, false)
+    // It has forgotten, another instance says so, or a person has begun a generation anew: a new line finds out which, and has
+    // this instance say what it knew.
+    if (code === 'GENERATION' || code === 'BEHIND' || code === 'DOUBTED') throw new LineFault(code, false)
     return { code: String(code), values }
   }
 

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { expect, it } from 'vitest'
 import { move } from '../../../src/workflow/workflow.ts'
 import { startRedis } from '../../support/redis.ts'
@@ -21,11 +24,17 @@ it('takes at most 25 commands for a workflow, from when it is opened until it en
   await journal.spending('liquidator', [0], 'a')
   await journal.due(0, 32)
   await journal.barrier()
-  const monitor = await client.duplicate().monitor()
   const seen: string[] = []
   const { promise: ended, resolve } = Promise.withResolvers<void>()
+  // A plain socket: a client may take the first line for the answer to what it asked before.
+  const monitor = connect(redis.port, '127.0.0.1')
+  const lines = createInterface({ input: monitor })
+  const begun = once(lines, 'line')
+  monitor.write('MONITOR\r\n')
+  expect(await begun).toEqual(['+OK'])
   // What a script does is `lua`; what it costs the network is the script.
-  monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
+  lines.on('line', (line) => {
+    const [, source = '', command = ''] = /^\+\S+ \[\d+ (\S+)\] "(\w+)"/.exec(line) ?? []
     const name = command.toLowerCase()
     if (name === 'ping') resolve()
     else if (source !== 'lua' && name !== 'replconf') seen.push(name)
@@ -83,7 +92,7 @@ it('takes at most 25 commands for a workflow, from when it is opened until it en
   expect(new Set(seen)).toEqual(new Set(['evalsha', 'wait', 'hget']))
   expect(seen.length).toBeGreaterThan(15)
   expect(seen.length).toBeLessThanOrEqual(COMMANDS_MAX)
-  monitor.disconnect()
+  monitor.destroy()
   store.close()
   await replica.stop()
   await redis.stop()
