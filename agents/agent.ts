@@ -7,7 +7,7 @@ import type { Denomination } from '../src/units.ts'
 import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.ts'
 import type { Board, PriceSeen } from './board.ts'
 import type { Due, OwnBudget } from './protocol/due.ts'
-import type { Experience } from './protocol/experience.ts'
+import type { Experience, Recovered } from './protocol/experience.ts'
 import type { Rival } from './protocol/rival.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
@@ -94,14 +94,6 @@ export type Colleague = {
   readonly lot: string | null
 }
 
-/** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
-export type Recovered = {
-  readonly lot: string
-  readonly paidUsdMicros: bigint
-  readonly cameUsdMicros: bigint | null
-  readonly atMs: number
-}
-
 /** What every agent knows, whatever its role. */
 export type Moment = {
   readonly nowMs: number
@@ -135,10 +127,7 @@ export type Moment = {
 /** Everything an agent may know when it decides: no more, and nothing that is not here. */
 export type Observation<Seen> = Moment & Seen
 
-/**
- * One thing an agent asks for before it decides. A call runs at the observation's block; a source is a URL or a file that
- * the run configuration names.
- */
+/** One thing an agent asks for: a call at the observation's block, or a URL or file that the run configuration names. */
 export type Question =
   | { readonly kind: 'call'; readonly to: Address; readonly data: Hex }
   | { readonly kind: 'source'; readonly name: string; readonly timeoutMs: number }
@@ -209,12 +198,19 @@ export type Arming<Book> = {
 /** What would change of one declared thing; `from` is null where there is nothing yet. */
 export type Change = { readonly field: string; readonly from: string | null; readonly to: string }
 
+/** What the run configuration has to name first, in a list of `deployment`: a contract that is there, and what a vault lends. */
+export type Pin = Readonly<{ list: string; name: string; address: Address; asset?: Address }>
+
 /** What stands between one declared thing and what is there. */
 export type Difference = {
   readonly subject: string
   /** Whether it brings something new, makes what is there stricter or looser, or is as declared. */
   readonly direction: 'new' | 'stricter' | 'looser' | 'none'
   readonly changes: readonly Change[]
+  /** The token of amounts that no request says a token of. */
+  readonly asset?: Address
+  /** What is pinned before anything is done about it. */
+  readonly pin?: Pin
   /** What is done about it, or why nothing is. */
   readonly outcome: Proposal | PassedOver
 }
@@ -244,8 +240,10 @@ export type Gain = Readonly<Record<'paid' | 'received' | 'gas' | 'profit', strin
 export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly role: Role
   readonly watches: Watch
-  /** The only workflow types it may propose. */
+  /** The only workflow types it may propose; of one that is worked by hand, those that people submit under it. */
   readonly workflowTypes: readonly WorkflowType[]
+  /** A person works it: it decides nothing, so nobody waits for its decisions. */
+  readonly byHand?: true
   /** It races others to liquidate: what they gave to be first is part of what it knows. */
   readonly races?: true
   /** What its section `strategy` may say, against the tokens of the deployment, whose amounts are in it. */
@@ -277,8 +275,9 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   budgets?(seen: Moment & Seen, policy: Policy): readonly OwnBudget[]
   /** What several workflows brought together, once the last of them is done; null where there is nothing to say. */
   assess?(done: readonly Done[], seen: Moment & Seen, policy: Policy): Gain | null
-  /** The contracts that its policy names, as the deployment has to pin them, by their places under `strategy`. */
+  /** The contracts, and the markets, that its policy names, as the deployment has to, by their places under `strategy`. */
   contracts?(policy: Policy): readonly (readonly [place: string, name: string])[]
+  markets?(policy: Policy): readonly (readonly [place: string, name: string])[]
   /** The sources, by the names that the run configuration has to give them, that its policy asks. */
   sources?(policy: Policy): readonly string[]
   /**

@@ -1,5 +1,8 @@
 import type { RfqTerms } from '../src/service/contract/assumptions.ts'
-import type { AllocationIntelligenceResource } from '../src/service/contract/directory-resources.ts'
+import type {
+  AllocationIntelligenceResource,
+  WrapperResource,
+} from '../src/service/contract/directory-resources.ts'
 import type { FundResource, NavReportResource } from '../src/service/contract/fund-resources.ts'
 import type {
   AssetResource,
@@ -34,6 +37,8 @@ export type Rows = {
   readonly rfqs: readonly (RfqResource & { readonly terms: RfqTerms })[]
   readonly auctions: readonly AuctionResource[]
   readonly acquisitions: readonly AcquisitionResource[]
+  /** Partners' channels into vaults. */
+  readonly wrappers: readonly WrapperResource[]
 }
 
 /** A collection of the service that an agent reads. */

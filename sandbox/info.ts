@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { ROLES } from '../src/service/contract/roles.ts'
+import { SHIPPED_ROLES } from '../src/service/contract/roles.ts'
 import type { KeyedRole } from './cast/keys.ts'
 import type { DeploymentPins } from './deploy/pins.ts'
 import { writeJsonFile, writePrivateFile } from './files.ts'
@@ -69,9 +69,9 @@ function staffed(): readonly { readonly role: string; readonly keyed: KeyedRole 
   const named = readdirSync(POLICIES).flatMap((file) =>
     file.endsWith('.yaml') ? [basename(file, '.yaml')] : [],
   )
-  const [guest] = named.filter((role) => !ROLES.some((ours) => ours === role))
+  const [guest] = named.filter((role) => !SHIPPED_ROLES.some((each) => each === role))
   return [
-    ...ROLES.filter((role) => named.includes(role)).map((role) => ({ role, keyed: role })),
+    ...SHIPPED_ROLES.filter((role) => named.includes(role)).map((role) => ({ role, keyed: role })),
     ...(guest === undefined ? [] : [{ role: guest, keyed: 'guest' as const }]),
   ]
 }

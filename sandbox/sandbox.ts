@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
 import type { Clock } from '../src/clock.ts'
 import { invariant, RolekeeperError } from '../src/errors.ts'
 import { castEntities } from './cast/entities.ts'
 import { fundCast } from './cast/funding.ts'
-import { KEYED_ROLES, type KeyedRole, loadKeys, type SandboxKeys } from './cast/keys.ts'
+import { KEYED_ROLES, type KeyedRole, loadKeys, peopleOf, type SandboxKeys } from './cast/keys.ts'
+import { castRecords } from './cast/records.ts'
 import { type Chain, startChain } from './chain/chain.ts'
 import { startNodeFront } from './chain/node-front.ts'
 import { createTransactions, type Transactions } from './chain/transactions.ts'
@@ -65,6 +65,7 @@ const INDEXER_POLL_MS = 20
 /** The least that any role needs of the service. */
 const ROLE_SCOPES = ['canonical:read', 'workflows:read', 'workflows:write'] as const
 const KMS_REGION = 'us-east-1'
+const DEPLOYMENT_FILE = 'deployment.json'
 /** Where a console on this machine would be served from. */
 const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
 
@@ -97,7 +98,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       stops.push(part.stop)
       return part
     }
-    const parts = await startParts({ ...options, directory, folder, keys: loadKeys(folder), started })
+    // First: another release also has other keys.
+    const stored = readDeployment(directory, folder)
+    const parts = await startParts({ ...options, directory, folder, stored, keys: loadKeys(folder), started })
     return { ...parts, stop }
   } catch (error) {
     await stop()
@@ -109,6 +112,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 type Start = SandboxOptions & {
   /** The sandbox's own, inside the directory. */
   readonly folder: string
+  /** The deployment that the directory holds already. */
+  readonly stored: Deployment | undefined
   readonly keys: SandboxKeys
   /** Note a part that runs, so that it is stopped with the sandbox. */
   readonly started: <Part extends { readonly stop: () => Promise<void> }>(part: Part) => Part
@@ -169,10 +174,23 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
 /** The chain, what stands on it, and who sends to it. */
 type OnChain = Pick<Sandbox, 'chain' | 'deployment' | 'transactions'>
 
+/** Read the deployment of a sandbox's folder; undefined when there is none. Throws `sandbox.outdated` for another release's. */
+function readDeployment(directory: string, folder: string): Deployment | undefined {
+  const stored = readJsonFile(join(folder, DEPLOYMENT_FILE), storedDeployment)
+  if (stored === undefined || stored.release === releaseHash()) return stored
+  throw new RolekeeperError(
+    'sandbox.outdated',
+    `${directory} holds the chain of another release, whose contracts are not those of this one.`,
+    {
+      fix: 'start over with `--fresh`, which forgets that chain, or choose another directory with --directory.',
+    },
+  )
+}
+
 /** Start the chain, and deploy the contracts to it when the directory holds no deployment yet. */
 async function startChainWithContracts({
-  directory,
   folder,
+  stored,
   keys,
   started,
   onProgress,
@@ -181,17 +199,6 @@ async function startChainWithContracts({
   const { chainId } = keys
   // Named for its chain: one that is still ending after `--fresh` cannot write over the next one's.
   const stateFile = join(folder, `chain-${chainId}.json`)
-  const file = join(folder, 'deployment.json')
-  const stored = readJsonFile(file, storedDeployment)
-  if (stored !== undefined && stored.release !== releaseHash()) {
-    throw new RolekeeperError(
-      'sandbox.outdated',
-      `${directory} holds the chain of another release, whose contracts are not those of this one.`,
-      {
-        fix: 'start over with `--fresh`, which forgets that chain, or choose another directory with --directory.',
-      },
-    )
-  }
   // Half a deployment is no deployment.
   if (stored === undefined) rmSync(stateFile, { force: true })
   const chain = started(await startChain({ stateFile, chainId }))
@@ -200,7 +207,7 @@ async function startChainWithContracts({
   if (stored !== undefined) return { chain, deployment: stored, transactions }
   onProgress('deploying the contracts')
   const deployment = await createDeployment(rpcUrl, keys, transactions)
-  writeJsonFile(file, { ...deployment, release: releaseHash() })
+  writeJsonFile(join(folder, DEPLOYMENT_FILE), { ...deployment, release: releaseHash() })
   return { chain, deployment, transactions }
 }
 
@@ -227,6 +234,7 @@ function startServiceOn(
     canonical,
     deployment,
     entities: castEntities(keys),
+    records: castRecords(deployment, keys, clock.nowMs()),
     rpcUrl,
     clock,
     dbFile: join(folder, 'service.sqlite'),
@@ -264,6 +272,10 @@ const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> =
   'nav-reporter': of('nav-reporter'),
   'asset-manager': of('asset-manager'),
   'rfq-bidder': of('rfq-bidder'),
+  'vault-owner': of('vault-owner'),
+  partner: of('partner'),
+  curator: of('curator'),
+  investor: of('investor'),
   guest: of('guest'),
 })
 
@@ -280,11 +292,7 @@ async function createDeployment(
   const deployment = await deploySandbox({
     rpcUrl,
     deployerKey: keys.deployer,
-    feeder: privateKeyToAddress(keys.feeder),
-    allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
-    assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
-    navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
-    rivalManager: privateKeyToAddress(keys.rivalManager),
+    ...peopleOf(keys),
   })
   await fundCast(rpcUrl, deployment, keys, transactions)
   return deployment

@@ -142,7 +142,9 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run simulate', 'takes minutes; test/simulation covers it'],
   ['npm test', 'is this suite'],
   ['rolekeeper sandbox', 'test/conformance covers it'],
-  ['npm start -- --json --for 120s', 'takes minutes'],
+  ['npm start -- --json --for', 'takes minutes'],
+  ['npm start -- --shadow', 'starts as the others; test/end-to-end/shadow.test.ts covers it'],
+  ['npm start -- --fault', 'starts as the others; test/sandbox/service/faults covers what goes wrong'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
   ['npx vitest run', 'is a part of this suite'],
   ['rolekeeper run --config config/production.yaml', 'needs a real service and AWS'],
@@ -169,6 +171,10 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-file.test.ts covers it'],
   ['rolekeeper policy approve OLD', 'as the last'],
   ['rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
+  [
+    'rolekeeper submit role.vault_owner.vaultFeeConfigUpdate --input',
+    'needs addresses typed in; test/end-to-end/every-type.test.ts covers it',
+  ],
   ['docker compose', 'needs Docker, a real service and AWS'],
   ['redis-server', 'takes a port that may be in use; test/end-to-end/compose.test.ts starts a fleet on one'],
   ['export ROLEKEEPER_INSTANCE', 'as the last'],
@@ -382,12 +388,11 @@ describe.concurrent('every command of the pages', () => {
     }
   }
 
-  const waiting = sessions.values()
-  it.each(['first', 'second'])(
-    'starts, and ends at Ctrl-C (%s lane)',
+  it(
+    'starts, and ends at Ctrl-C',
     async () => {
       const problems: string[] = []
-      for (const command of waiting) {
+      for (const command of sessions) {
         const where = makeCheckout()
         made.push(where)
         const session = launch(command, where)

@@ -1,8 +1,8 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { chooseBids } from './bids.ts'
+import { reconcile } from './declared/reconcile.ts'
 import type { ManagerPolicy } from './policy.ts'
-import { reconcile } from './reconcile.ts'
 import type { ManagerSeen } from './seen.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Decision, InFlight, Moment } from '../agent.ts'
 import { type Due, whyDue } from '../protocol/due.ts'
+import { reconcile } from './declared/reconcile.ts'
 import { isFor } from './exposure.ts'
 import type { ManagerPolicy } from './policy.ts'
-import { reconcile } from './reconcile.ts'
 import type { LotSeen, ManagerSeen } from './seen.ts'
 
 type Seen = Moment & ManagerSeen
@@ -33,6 +33,8 @@ const CHOSEN: ReadonlySet<string> = new Set([
     'as_declared',
     'loosening_not_allowed',
   ],
+  // One step at a time: what it waits for is owed, and is late by itself.
+  ...['waits_its_turn', 'offered_last', 'blocks_first'],
   // Each allows less than the least that leads.
   ...['above_our_limit', 'above_worth_once_won', 'not_funded', 'epoch_budget_used', 'above_channel_price'],
   ...['above_channel_position', 'above_position_limit', 'borrower_concentrated', 'market_concentrated'],
@@ -46,6 +48,8 @@ const UNJUDGED: ReadonlySet<string> = new Set([
   ...['fund_not_read', 'not_manager', 'epoch_differs', 'funding_unknown', 'funding_deadline_unknown'],
   ...['holdings_unknown', 'quote_asset_differs', 'decimals_differ'],
 ])
+/** What was deployed and is not in the run configuration yet: a person has to write it there. */
+const TO_PIN: ReadonlySet<string> = new Set(['vault_not_pinned', 'channel_not_pinned'])
 /** Lots that it could bid for close within minutes. */
 const FUND_GRACE_MS = 120_000
 
@@ -71,15 +75,21 @@ export function due(seen: Seen, { passedOver }: Decision, policy: ManagerPolicy)
       const graceMs = isPause ? PAUSE_GRACE_MS : DECLARED_GRACE_MS
       return owes({ ...place, graceMs }, (one) => one.subject === subject)
     })
-  const told = (what: string, graceMs: number, isSo: (check: string) => boolean): readonly Due[] =>
+  const told = (
+    what: string,
+    graceMs: number,
+    isSo: (check: string) => boolean,
+    of = 'fund:',
+  ): readonly Due[] =>
     passedOver
-      .filter(({ subject, check }) => subject.startsWith('fund:') && isSo(check))
+      .filter(({ subject, check }) => subject.startsWith(of) && isSo(check))
       .map(({ subject, check, message }) => ({ what, subject, sinceMs: null, graceMs, check, message }))
   return [
     ...bids,
     ...declared,
     ...told('fund to judge', FUND_GRACE_MS, (check) => UNJUDGED.has(check)),
     ...told('release by hand', BY_HAND_GRACE_MS, (check) => check === 'reservation_not_released'),
+    ...told('pin by hand', BY_HAND_GRACE_MS, (check) => TO_PIN.has(check), 'settings:'),
   ]
 }
 

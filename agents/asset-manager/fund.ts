@@ -1,4 +1,5 @@
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
+import { time } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
 import type { ManagerPolicy } from './policy.ts'
@@ -95,7 +96,7 @@ function epochStop(
   }
   const leftS = BigInt(currentEpoch.postCloseFundingDeadline) - BigInt(chain.timestampS)
   if (leftS >= BigInt(bidding.closeMarginS)) return null
-  const message = `Funding ends in ${leftS} s, at ${currentEpoch.postCloseFundingDeadline}; the policy asks ${bidding.closeMarginS} s.`
+  const message = `Funding ends in ${leftS} s, at ${time(BigInt(currentEpoch.postCloseFundingDeadline))}; the policy asks ${bidding.closeMarginS} s.`
   return { check: 'funding_deadline_passed', message, reason: { leftS: String(leftS) } }
 }
 

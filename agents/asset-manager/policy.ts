@@ -11,7 +11,7 @@ import {
   usdMicros,
 } from '../../src/service/contract/yaml-scalars.ts'
 import type { Denomination } from '../../src/units.ts'
-import { declaredPolicy } from './declared.ts'
+import { declaredPolicy } from './declared/declared.ts'
 
 /** Ten years. */
 const RECOVERY_S_MAX = 315_360_000

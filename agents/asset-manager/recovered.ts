@@ -1,4 +1,5 @@
-import type { Moment, Recovered } from '../agent.ts'
+import type { Moment } from '../agent.ts'
+import type { Recovered } from '../protocol/experience.ts'
 import { tokenUnit } from '../protocol/health.ts'
 import { withFee } from './bid.ts'
 import { lotOf } from './lot.ts'

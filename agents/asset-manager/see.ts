@@ -18,22 +18,72 @@ import {
   wordOf,
 } from '../protocol/recovery.ts'
 import type { Rows } from '../rows.ts'
+import { askChannels, askSettings } from './declared/see-settings.ts'
+import { unopenedOf } from './declared/unopened.ts'
+import { isKnown, lower, type Reader } from './known.ts'
 import type { ManagerPolicy } from './policy.ts'
 import type { FundAtLot, FundFigures, LotSeen, ManagerSeen, MobilityFigures, PricedMarket } from './seen.ts'
 
 const NOBODY = '0x0000000000000000000000000000000000000000'
 
 type Answers = readonly Answer[]
-/** Reads its figures from a wave's answers; null where one of them is not known. */
-type Reader<T> = (answers: Answers) => T | null
 
 /**
  * Look at funds, lots, markets and vaults, and ask the chain what the rows do not say: what our funds have and may, what
  * houses hold of lots, prices, and who may hold shares. Pure. Two waves; the second asks for what the first names.
  */
-export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy): Look<ManagerSeen> {
-  const { deployment, signer } = moment
+export function see(
+  rows: Partial<Rows>,
+  moment: Moment,
+  policy: ManagerPolicy,
+  previous: ManagerSeen | null,
+): Look<ManagerSeen> {
   const wave = createWave()
+  const { sold, funds, lots, markets, vaults, channels } = askOfRows(wave, rows, moment, policy)
+  return {
+    ask: wave.questions,
+    next: (answers) => {
+      const second = createWave()
+      const known = {
+        sold,
+        markets: markets.map(({ row, read }) => ({
+          row,
+          ...(read === null ? { oracle: null, reference: null, books: null } : read(answers)),
+        })),
+        vaults: vaults.map(({ row, mobility, settings }) => ({
+          row,
+          mobility: mobility?.(answers) ?? null,
+          settings: settings?.(answers) ?? null,
+        })),
+        channels: channels(answers),
+        wrappers: rows.wrappers ?? null,
+        unopened: previous?.unopened ?? new Map(),
+      }
+      const fundsAsked = funds.map(({ row, read }) => {
+        const figures = read?.(answers) ?? null
+        return { row, figures, used: figures && askUsed(second, row.address, figures.epochId) }
+      })
+      const lotsAsked = lots.map(({ row, read }) => ({ row, read: read(answers, second) }))
+      const join = (more: Answers): ManagerSeen => ({
+        ...known,
+        funds: fundsAsked.map(({ row, figures, used }) => {
+          const usedAssets = used?.(more) ?? null
+          return { row, figures: figures && usedAssets !== null ? { ...figures, usedAssets } : null }
+        }),
+        lots: lotsAsked.map(({ row, read: readMore }) => ({ row, ...readMore(more) })),
+      })
+      const remember = (seen: ManagerSeen): ManagerSeen => ({
+        ...seen,
+        unopened: unopenedOf({ ...moment, ...seen }, policy.declared),
+      })
+      return { ask: second.questions, next: (more) => ({ seen: remember(join(more)) }) }
+    },
+  }
+}
+
+/** Ask of each row what it does not say; what has no place in the deployment is asked nothing. */
+function askOfRows(wave: Wave, rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy) {
+  const { deployment, signer } = moment
   const all = { funds: rows.funds ?? [], vaults: rows.vaults ?? [], markets: rows.markets ?? [] }
   const isPinned = (pins: readonly { readonly address: Address }[], address: Address) =>
     pins.some((pin) => pin.address === address)
@@ -52,38 +102,17 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: ManagerPolicy):
     const pinned = deployment.markets.find(({ address }) => address === row.address)
     return { row, read: pinned === undefined ? null : askMarket(wave, pinned, deployment, policy) }
   })
-  const vaults = all.vaults.map((row) => ({
-    row,
-    read: isPinned(deployment.vaults, row.address) ? askMobility(wave, row, signer) : null,
-  }))
-  return {
-    ask: wave.questions,
-    next: (answers) => {
-      const second = createWave()
-      const known = {
-        sold,
-        markets: markets.map(({ row, read }) => ({
-          row,
-          ...(read === null ? { oracle: null, reference: null, books: null } : read(answers)),
-        })),
-        vaults: vaults.map(({ row, read }) => ({ row, mobility: read?.(answers) ?? null })),
-      }
-      const fundsAsked = funds.map(({ row, read }) => {
-        const figures = read?.(answers) ?? null
-        return { row, figures, used: figures && askUsed(second, row.address, figures.epochId) }
-      })
-      const lotsAsked = lots.map(({ row, read }) => ({ row, read: read(answers, second) }))
-      const join = (more: Answers): ManagerSeen => ({
-        ...known,
-        funds: fundsAsked.map(({ row, figures, used }) => {
-          const usedAssets = used?.(more) ?? null
-          return { row, figures: figures && usedAssets !== null ? { ...figures, usedAssets } : null }
-        }),
-        lots: lotsAsked.map(({ row, read: readMore }) => ({ row, ...readMore(more) })),
-      })
-      return { ask: second.questions, next: (more) => ({ seen: join(more) }) }
-    },
-  }
+  const vaults = all.vaults.map((row) => {
+    const pinned = deployment.vaults.find(({ address }) => address === row.address)
+    const declared = policy.declared.vaultSettings.find(({ vault }) => vault === pinned?.name)
+    return {
+      row,
+      mobility: pinned === undefined ? null : askMobility(wave, row, signer),
+      settings: declared === undefined ? null : askSettings(wave, row.address, declared, moment),
+    }
+  })
+  const channels = askChannels(wave, policy.declared.vaultSettings, moment)
+  return { sold, funds, lots, markets, vaults, channels }
 }
 
 type Unused = Omit<FundFigures, 'usedAssets'>
@@ -211,15 +240,4 @@ function askMobility(wave: Wave, { address }: VaultResource, signer: Address): R
     }
     return isKnown(figures) ? figures : null
   }
-}
-
-type Known<T> = { readonly [K in keyof T]: NonNullable<T[K]> }
-
-/** Whether every figure is known. */
-const isKnown = <T extends Readonly<Record<string, unknown>>>(figures: T): figures is T & Known<T> =>
-  Object.values(figures).every((figure) => figure !== null)
-
-/** Addresses decode in mixed case; everything else of ours is in lower case. */
-function lower<T extends Address | null>(address: T): T | Address {
-  return address === null ? address : `0x${address.slice(2).toLowerCase()}`
 }

@@ -1,10 +1,11 @@
 import type { Address } from 'viem'
+import type { WrapperResource } from '../../src/service/contract/directory-resources.ts'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
 import type { VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { PriceRead } from '../protocol/price.ts'
-import type { Channel } from './declared.ts'
+import type { Channel } from './declared/declared.ts'
 
 /** What a fund may do over one channel; amounts are base units of its quote asset. */
 export type ChannelPolicy = {
@@ -76,8 +77,91 @@ export type MobilityFigures = {
   readonly trustedRecipients: readonly Address[]
 }
 
-/** A vault as the service shows it. `mobility` is null where it is not pinned, or a read failed. */
-export type VaultSeen = { readonly row: VaultResource; readonly mobility: MobilityFigures | null }
+/** One market in a vault, and whether the market's owner lets the vault lend to it. */
+export type ListingFigures = {
+  readonly approved: boolean
+  readonly allocationEnabled: boolean
+  readonly relativeCapBps: number
+  readonly absoluteCapAssets: bigint
+  readonly admitted: boolean
+}
+
+/** Roles of a vault beside its owner's. */
+export type VaultRole = 'allocator' | 'manager' | 'curator'
+
+/** What is kept idle, when holders are paid, and how much one deposit is; a highest deposit of 0 is none. */
+export type TermFigures = {
+  readonly liquidityBufferBps: number
+  /** As the contract numbers it. */
+  readonly exitTermKind: number
+  readonly noticeSeconds: number
+  readonly intervalSeconds: number
+  readonly maturityTimestamp: number
+  readonly minDepositAssets: bigint
+  readonly maxDepositAssets: bigint
+}
+
+/** What a vault's owner has set of it, by our own reads; amounts are base units of its asset. */
+export type OwnerFigures = {
+  readonly asset: Address
+  readonly owner: Address
+  /** Whom the ownership is offered to; null for nobody. */
+  readonly pendingOwner: Address | null
+  /** Of the markets that are declared of it, by address. */
+  readonly listings: ReadonlyMap<Address, ListingFigures>
+  /** Whether accounts that are declared of it, and we, have a role: by `role:account`. */
+  readonly roles: ReadonlyMap<string, boolean>
+  readonly fees: {
+    readonly managementFeeBps: number
+    readonly performanceFeeBps: number
+    readonly recipient: Address
+    readonly borrowerManagerFeeBps: number
+    readonly curatorRecipient: Address
+  }
+  readonly routing: readonly Address[]
+  readonly terms: TermFigures
+  /** Whether holders can no longer be made to wait longer. */
+  readonly tighteningLocked: boolean
+}
+
+/** A partner's channel by our own reads; its cap in base units of its vault's asset. */
+export type PartnerChannelFigures = {
+  readonly vault: Address
+  readonly reseller: Address
+  readonly curator: Address
+  readonly shareClass: string
+  readonly resellerFeeBps: number
+  readonly borrowerFeeBps: number
+  readonly capAssets: bigint
+  /** Whether accounts that are declared of it are blocked; the channel's own address is everyone. */
+  readonly blocked: ReadonlyMap<Address, boolean>
+}
+
+/** A pinned channel that is declared; `figures` are null where a read failed. */
+export type PartnerChannelSeen = {
+  readonly name: string
+  readonly address: Address
+  readonly figures: PartnerChannelFigures | null
+}
+
+/**
+ * A vault as the service shows it. `mobility` is null where it is not pinned, or a read failed; `settings` as well where
+ * nothing is declared of them.
+ */
+export type VaultSeen = {
+  readonly row: VaultResource
+  readonly mobility: MobilityFigures | null
+  readonly settings: OwnerFigures | null
+}
+
+/**
+ * Steps of settings that were proposed and not opened, by subject: since when, and when last, Unix milliseconds. Kept from
+ * look to look: what keeps a workflow from being opened is nothing that an agent is told.
+ */
+export type Unopened = ReadonlyMap<
+  string,
+  { readonly occurrence: string; readonly sinceMs: number; readonly lastMs: number }
+>
 
 /** What the asset manager sees. */
 export type ManagerSeen = {
@@ -87,4 +171,9 @@ export type ManagerSeen = {
   readonly sold: readonly AcquisitionResource[]
   readonly markets: readonly PricedMarket[]
   readonly vaults: readonly VaultSeen[]
+  /** The channels that are declared and pinned. */
+  readonly channels: readonly PartnerChannelSeen[]
+  /** The channels that the service lists; null where it could not be asked. */
+  readonly wrappers: readonly WrapperResource[] | null
+  readonly unopened: Unopened
 }

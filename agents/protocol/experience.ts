@@ -16,6 +16,14 @@ export type Experience = {
   readonly gains: number
 }
 
+/** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
+export type Recovered = {
+  readonly lot: string
+  readonly paidUsdMicros: bigint
+  readonly cameUsdMicros: bigint | null
+  readonly atMs: number
+}
+
 /** One thing that was said and is decided by now. `came` is null where it was lost, and nothing came. */
 export type Case = {
   readonly of: readonly string[]

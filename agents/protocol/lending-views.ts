@@ -2,6 +2,8 @@ import { keccak256, parseAbi, stringToHex } from 'viem'
 
 /** Who may move a vault's assets between its markets. */
 export const ALLOCATOR_ROLE = keccak256(stringToHex('ALLOCATOR_ROLE'))
+/** Who keeps the lists of a vault's partner channels. */
+export const CURATOR_ROLE = keccak256(stringToHex('CURATOR_ROLE'))
 
 /** What a vault says of itself; amounts in base units of its asset. */
 export const vaultViews = parseAbi([
@@ -21,6 +23,40 @@ export const vaultViews = parseAbi([
   'function listing(address market) view returns (Listing)',
   'struct Request { address owner; address receiver; uint64 requestedAt; uint64 dueAt; uint256 shares; bool paid; }',
   'function request(uint256 requestId) view returns (Request)',
+])
+
+/** What a vault's owner has set of it; amounts in base units of its asset, a highest deposit of 0 is none. */
+export const vaultOwnerViews = parseAbi([
+  'function asset() view returns (address)',
+  'function owner() view returns (address)',
+  'function pendingDefaultAdmin() view returns (address newAdmin, uint48 schedule)',
+  'function hasRole(bytes32 role, address account) view returns (bool)',
+  'struct Listing { bool approved; bool allocationEnabled; uint16 relativeCapBps; uint256 absoluteCapAssets; }',
+  'function listing(address market) view returns (Listing)',
+  'struct FeeConfig { uint16 managementFeeBps; uint16 performanceFeeBps; uint16 borrowerManagerFeeBps; address recipient; address curatorRecipient; }',
+  'function feeConfig() view returns (FeeConfig)',
+  'function routing() view returns (address[])',
+  'function liquidityBufferBps() view returns (uint16)',
+  'struct ExitTerms { uint8 kind; uint64 noticeSeconds; uint64 intervalSeconds; uint64 maturityTimestamp; }',
+  'function exitTerms() view returns (ExitTerms)',
+  'function tighteningLocked() view returns (bool)',
+  'function minDepositAssets() view returns (uint256)',
+  'function maxDepositAssets() view returns (uint256)',
+])
+
+/** Which vaults a market's owner lets lend to it. */
+export const marketVaultsView = parseAbi(['function vaults() view returns (address[])'])
+
+/** What a partner's channel says of itself: an ERC-4626 wrapper of one vault; its cap in base units of that vault's asset. */
+export const partnerChannelViews = parseAbi([
+  'function vault() view returns (address)',
+  'function reseller() view returns (address)',
+  'function curator() view returns (address)',
+  'function shareClass() view returns (string)',
+  'function resellerFeeBps() view returns (uint16)',
+  'function borrowerFeeBps() view returns (uint16)',
+  'function capAssets() view returns (uint256)',
+  'function isBlocked(address account) view returns (bool)',
 ])
 
 /** What a market says of itself; amounts in base units of its loan asset, rates as wads a second. */

@@ -1,10 +1,8 @@
 import {
-  type Address,
   createTestClient,
   encodeFunctionData,
   type Hex,
   http,
-  maxUint256,
   parseEther,
   parseUnits,
   stringToHex,
@@ -12,11 +10,13 @@ import {
 import { privateKeyToAddress } from 'viem/accounts'
 import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
-import { assetAbi, eligibilityRegistryAbi, lendingVaultAbi } from '../contracts/abis.ts'
+import { eligibilityRegistryAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import { MARKET_NAMES, marketContracts } from '../deploy/markets.ts'
 import { marketOfBorrower } from './borrowers.ts'
 import type { SandboxKeys } from './keys.ts'
+import { firstDeposits, partnerCalls } from './partners.ts'
+import { approve, mint, mintTo } from './token-calls.ts'
 
 /** What a role that pays in sUSD starts with, in base units. */
 const PURSE_ASSETS = parseUnits('5000000', 6)
@@ -26,9 +26,10 @@ const EXIT_COLLATERAL = { btc: '200', eth: '4000' } as const
 const EXIT_ASSETS = parseUnits('12000000', 6)
 
 /**
- * Fund who acts in the sandbox, in one block: native coins for everyone, sUSD for the roles and rivals that pay with
+ * Fund who acts in the sandbox: native coins for everyone, sUSD for the roles and rivals that pay with
  * it, collateral for who borrows, stock for the deployer to sell, and the approvals that let markets, vaults and
- * venues take them. Throws `sandbox.setup_reverted` when a call fails.
+ * venues take them; then, in a block of its own, let investors deposit.
+ * Throws `sandbox.setup_reverted` when a call fails.
  */
 export async function fundCast(
   rpcUrl: string,
@@ -45,7 +46,10 @@ export async function fundCast(
     ...stockCalls(deployment, keys),
     ...rivalBidderCalls(deployment, keys),
     ...exitCalls(deployment, keys),
+    ...partnerCalls(deployment, keys, PURSE_ASSETS),
   ])
+  // Calls of several accounts have no order within a block, and a deposit needs what was minted.
+  await transactions.mine(firstDeposits(deployment, keys))
 }
 
 /** What the faucet gives away is the deployer's: enough for a million claims. */
@@ -55,6 +59,7 @@ async function giveCoins(rpcUrl: string, keys: SandboxKeys): Promise<void> {
   const others = [
     ...Object.values(keys.roles).map(({ privateKey }) => privateKey),
     ...[keys.rivalLiquidator, keys.whale, keys.rivalManager, ...keys.borrowers, ...keys.rivals],
+    ...[keys.weatherOwner, keys.weatherPartner, ...keys.channelInvestors],
   ]
   await Promise.all(
     others.map((key) => tester.setBalance({ address: privateKeyToAddress(key), value: parseEther('1000') })),
@@ -157,21 +162,6 @@ function rivalBidderCalls({ contracts }: Deployment, keys: SandboxKeys): readonl
     ...[rfqDesk, recoveryAuction].map(({ address }) => approve(key, sUSD.address, address)),
   ])
 }
-
-const mint = (keys: SandboxKeys, token: Address, toKey: Hex, assets: bigint): Call =>
-  mintTo(keys, token, privateKeyToAddress(toKey), assets)
-
-const mintTo = ({ deployer }: SandboxKeys, token: Address, to: Address, assets: bigint): Call => ({
-  from: deployer,
-  to: token,
-  data: encodeFunctionData({ abi: assetAbi, functionName: 'mint', args: [to, assets] }),
-})
-
-const approve = (from: Hex, token: Address, spender: Address): Call => ({
-  from,
-  to: token,
-  data: encodeFunctionData({ abi: assetAbi, functionName: 'approve', args: [spender, maxUint256] }),
-})
 
 /** Only who is in the registry may liquidate in the ETH market. */
 const authoriseLiquidator = ({ contracts }: Deployment, keys: SandboxKeys, key: Hex): Call => ({

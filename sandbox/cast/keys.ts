@@ -1,14 +1,15 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
-import { generatePrivateKey } from 'viem/accounts'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
-import { ROLES } from '../../src/service/contract/roles.ts'
+import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
+import type { DeployPeople } from '../deploy/deploy.ts'
 import { readJsonFile, writeJsonFile } from '../files.ts'
 import { BORROWERS } from './borrowers.ts'
 
 /** Who has a KMS key and a key of the service: every role that ships, and a guest for one of your own. */
-export const KEYED_ROLES = [...ROLES, 'guest'] as const
+export const KEYED_ROLES = [...SHIPPED_ROLES, 'guest'] as const
 export type KeyedRole = (typeof KEYED_ROLES)[number]
 
 const privateKey = z
@@ -27,6 +28,12 @@ const sandboxKeys = z.strictObject({
   rivalLiquidator: privateKey,
   /** Manages a recovery fund that bids for the same lots as ours. */
   rivalManager: privateKey,
+  /** Owns and curates the vault and the channel that the weather alone touches. */
+  weatherOwner: privateKey,
+  /** Brings investors to that channel, and takes its fees. */
+  weatherPartner: privateKey,
+  /** Deposit and redeem through that channel. */
+  channelInvestors: z.array(privateKey).length(2),
   /** Borrows and lends in amounts that move the markets' rates and the vaults' queues. */
   whale: privateKey,
   /** One KMS key a role, `id` being what the KMS calls it, and its own key of the service. */
@@ -38,6 +45,23 @@ const sandboxKeys = z.strictObject({
 
 /** Everything secret of one sandbox, and its chain's id; made at random once for each directory. */
 export type SandboxKeys = z.output<typeof sandboxKeys>
+
+/** Name who has a part in the deployment. Pure. */
+export function peopleOf(keys: SandboxKeys): DeployPeople {
+  const { feeder, rivalManager, weatherOwner, weatherPartner, roles } = keys
+  return {
+    feeder: privateKeyToAddress(feeder),
+    allocator: privateKeyToAddress(roles.allocator.privateKey),
+    assetManager: privateKeyToAddress(roles['asset-manager'].privateKey),
+    navReporter: privateKeyToAddress(roles['nav-reporter'].privateKey),
+    rivalManager: privateKeyToAddress(rivalManager),
+    vaultOwner: privateKeyToAddress(roles['vault-owner'].privateKey),
+    curator: privateKeyToAddress(roles.curator.privateKey),
+    partner: privateKeyToAddress(roles.partner.privateKey),
+    weatherOwner: privateKeyToAddress(weatherOwner),
+    weatherPartner: privateKeyToAddress(weatherPartner),
+  }
+}
 
 /** Load the keys of a sandbox's folder, made when there are none. Throws `sandbox.file` when they are damaged. */
 export function loadKeys(folder: string): SandboxKeys {
@@ -65,6 +89,9 @@ const createKeys = (): SandboxKeys => ({
   rivals: [generatePrivateKey(), generatePrivateKey()],
   rivalLiquidator: generatePrivateKey(),
   rivalManager: generatePrivateKey(),
+  weatherOwner: generatePrivateKey(),
+  weatherPartner: generatePrivateKey(),
+  channelInvestors: [generatePrivateKey(), generatePrivateKey()],
   whale: generatePrivateKey(),
   roles: {
     liquidator: createRole(),
@@ -72,6 +99,10 @@ const createKeys = (): SandboxKeys => ({
     'nav-reporter': createRole(),
     'asset-manager': createRole(),
     'rfq-bidder': createRole(),
+    'vault-owner': createRole(),
+    partner: createRole(),
+    curator: createRole(),
+    investor: createRole(),
     guest: createRole(),
   },
   kms: {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {EnumerableSet} from "@openzeppelin/contracts/utils/structs/EnumerableSet.sol";
+import {VaultRoles} from "./VaultRoles.sol";
 
 enum TransferProfile {
     Open,
@@ -15,10 +15,9 @@ enum TransferProfile {
 /// @dev The profile governs shares that change hands: transfers, and deposits for somebody else. Depositing for
 /// oneself and redeeming do not ask it. A pause stops transfers and deposits; redemption goes on unless the pause
 /// names a reason to freeze it too. Anyone may end a pause once its time has passed.
-abstract contract ShareMobility is ERC20, AccessControl {
+abstract contract ShareMobility is ERC20, VaultRoles {
     using EnumerableSet for EnumerableSet.AddressSet;
 
-    bytes32 public constant MANAGER_ROLE = keccak256("MANAGER_ROLE");
     /// @notice The longest pause after which only its manager may restore.
     uint64 public constant PAUSE_SECONDS_MAX = 30 days;
     uint256 public constant REASON_BYTES_MAX = 64;

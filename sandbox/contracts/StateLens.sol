@@ -5,6 +5,7 @@ import {IERC20Metadata} from "@openzeppelin/contracts/token/ERC20/extensions/IER
 import {KinkedRateModel} from "./KinkedRateModel.sol";
 import {LendingMarket} from "./LendingMarket.sol";
 import {LendingVault} from "./LendingVault.sol";
+import {PartnerChannel} from "./PartnerChannel.sol";
 import {ExitTerms} from "./ExitTerms.sol";
 import {TransferProfile} from "./ShareMobility.sol";
 
@@ -96,6 +97,12 @@ contract StateLens {
         address[] trustedRecipients;
     }
 
+    struct AccruedFees {
+        uint256 managementAssets;
+        uint256 performanceAssets;
+        uint256 borrowerManagerAssets;
+    }
+
     struct VaultState {
         uint256 blockNumber;
         uint256 blockTimestamp;
@@ -116,6 +123,41 @@ contract StateLens {
         bool tighteningLocked;
         Mobility mobility;
         Allocation[] allocations;
+        address owner;
+        /// Whom the owner offered the vault to; zero for nobody.
+        address pendingOwner;
+        LendingVault.FeeConfig feeConfig;
+        AccruedFees accruedFees;
+        uint256 highWaterMark;
+        address[] routing;
+        uint256 minDepositAssets;
+        uint256 maxDepositAssets;
+    }
+
+    struct ChannelState {
+        uint256 blockNumber;
+        uint256 blockTimestamp;
+        address vault;
+        Token asset;
+        string name;
+        string symbol;
+        uint8 decimals;
+        address directory;
+        address reseller;
+        address curator;
+        string shareClass;
+        uint16 resellerFeeBps;
+        uint16 borrowerFeeBps;
+        uint256 capAssets;
+        /// Whether everybody is blocked.
+        bool blocked;
+        uint256 totalAssets;
+        uint256 totalSupply;
+        uint256 vaultShares;
+        uint256 feeShares;
+        uint256 borrowerFeeAssets;
+        uint256 feeSharesClaimed;
+        uint256 borrowerFeeClaimed;
     }
 
     error LengthMismatch(uint256 vaults, uint256 borrowers);
@@ -195,6 +237,45 @@ contract StateLens {
         state.tighteningLocked = v.tighteningLocked();
         state.mobility = _mobility(v);
         state.allocations = _allocations(v);
+        state.owner = v.owner();
+        (state.pendingOwner,) = v.pendingDefaultAdmin();
+        state.feeConfig = v.feeConfig();
+        state.accruedFees = _accruedFees(v);
+        state.highWaterMark = v.highWaterMark();
+        state.routing = v.routing();
+        state.minDepositAssets = v.minDepositAssets();
+        state.maxDepositAssets = v.maxDepositAssets();
+    }
+
+    /// @notice Everything a partner's channel says about itself at this block.
+    function channel(address channel_) external view returns (ChannelState memory state) {
+        PartnerChannel c = PartnerChannel(channel_);
+        state.blockNumber = block.number;
+        state.blockTimestamp = block.timestamp;
+        state.vault = address(c.vault());
+        state.asset = _token(IERC20Metadata(c.asset()));
+        state.name = c.name();
+        state.symbol = c.symbol();
+        state.decimals = c.decimals();
+        state.directory = c.directory();
+        state.reseller = c.reseller();
+        state.curator = c.curator();
+        state.shareClass = c.shareClass();
+        state.resellerFeeBps = c.resellerFeeBps();
+        state.borrowerFeeBps = c.borrowerFeeBps();
+        state.capAssets = c.capAssets();
+        state.blocked = c.isBlocked(channel_);
+        state.totalAssets = c.totalAssets();
+        state.totalSupply = c.totalSupply();
+        state.vaultShares = c.vault().balanceOf(channel_);
+        state.feeShares = c.feeShares();
+        state.borrowerFeeAssets = c.borrowerFeeAssets();
+        state.feeSharesClaimed = c.feeSharesClaimed();
+        state.borrowerFeeClaimed = c.borrowerFeeClaimed();
+    }
+
+    function _accruedFees(LendingVault v) private view returns (AccruedFees memory fees) {
+        (fees.managementAssets, fees.performanceAssets, fees.borrowerManagerAssets) = v.accruedFees();
     }
 
     function _mobility(LendingVault v) private view returns (Mobility memory) {

@@ -13,6 +13,7 @@ export const CONTRACT_NAMES = [
   'LendingMarket',
   'LendingVault',
   'NavOracle',
+  'PartnerChannel',
   'PriceOracle',
   'RecoveryAuction',
   'RecoveryFund',

@@ -8,6 +8,7 @@ import {
   stateLensAbi,
 } from '../contracts/abis.ts'
 import { type FundContracts, planFunds } from './fund-plan.ts'
+import { type PartnerContracts, type PartnerRoles, planPartners } from './partner-plan.ts'
 import { createPlanner, type DeployedContract, type DeployStep, grantRole, type Planner } from './planner.ts'
 import { planTrade, type TradeContracts } from './trade-plan.ts'
 import { planRivalVault, planVaults } from './vault-plan.ts'
@@ -36,14 +37,12 @@ export type DeployedContracts = {
   readonly btcExit: DeployedContract
   readonly ethExit: DeployedContract
 } & TradeContracts &
-  FundContracts
+  FundContracts &
+  PartnerContracts
 
 /** What the plan depends on. */
-type PlanInput = {
-  readonly admin: Address
+type PlanInput = PartnerRoles & {
   readonly feeder: Address
-  readonly allocator: Address
-  readonly assetManager: Address
   readonly navReporter: Address
   /** Manages the fund that bids against ours. */
   readonly rivalManager: Address
@@ -106,13 +105,11 @@ export function planDeployment(input: PlanInput): {
     ),
   ) as [DeployedContract, DeployedContract]
   const rivalVault = planRivalVault(planner, input, { sUSD, registry, ...markets })
+  const partners = planPartners(planner, input, { sUSD, registry, ...markets })
   return {
     steps: planner.steps,
     contracts: {
-      sUSD,
-      sBTC,
-      sETH,
-      registry,
+      ...{ sUSD, sBTC, sETH, registry },
       btcOracle: btc.oracle,
       ethOracle: eth.oracle,
       btcRateModel: btc.rateModel,
@@ -129,6 +126,7 @@ export function planDeployment(input: PlanInput): {
       ...funds,
       btcExit,
       ethExit,
+      ...partners,
     },
   }
 }

@@ -23,14 +23,15 @@ export type Deployment = {
   readonly allocator: Address
   readonly assetManager: Address
   readonly navReporter: Address
+  /** Owns the vault that a person works by hand. */
+  readonly vaultOwner: Address
+  readonly curator: Address
+  readonly partner: Address
   readonly contracts: DeployedContracts
 }
 
-/** Who deploys, and to whom it hands roles. */
-type DeployOptions = {
-  /** Of a chain that mines each transaction at once. */
-  readonly rpcUrl: string
-  readonly deployerKey: Hex
+/** To whom the deployer hands roles. */
+export type DeployPeople = {
   /** May set prices, beside the deployer. */
   readonly feeder: Address
   /** May move the vaults' assets, beside the deployer. */
@@ -41,18 +42,35 @@ type DeployOptions = {
   readonly navReporter: Address
   /** Manages the fund that bids against ours. */
   readonly rivalManager: Address
+  /** Owns the vault that a person works by hand. */
+  readonly vaultOwner: Address
+  /** Curates that vault and its channel. */
+  readonly curator: Address
+  /** Resells it through that channel. */
+  readonly partner: Address
+  /** The same, at the vault and the channel of the weather. */
+  readonly weatherOwner: Address
+  readonly weatherPartner: Address
+}
+
+/** Who deploys, and where. */
+type DeployOptions = DeployPeople & {
+  /** Of a chain that mines each transaction at once. */
+  readonly rpcUrl: string
+  readonly deployerKey: Hex
 }
 
 /** Far above what the largest contract takes, so that nothing has to be estimated. */
 const gas = 8_000_000n
 
 /**
- * Deploy two markets, two vaults that fund them, two recovery funds and all they need, in about a second, and give the five accounts
- * 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
+ * Deploy two markets, five vaults that fund them, two of them with a channel, two recovery funds and all they need, in about a
+ * second, and give the deployer and its first four people 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
  * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
-  const { rpcUrl, deployerKey, feeder, allocator, assetManager, navReporter, rivalManager } = options
+  const { rpcUrl, deployerKey, ...people } = options
+  const { feeder, allocator, assetManager, navReporter, vaultOwner, curator, partner } = people
   const deployer = privateKeyToAccount(deployerKey)
   const admin = deployer.address
   // A retried send would come back as "already known".
@@ -68,12 +86,8 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     ),
   ])
   const { steps, contracts } = planDeployment({
+    ...people,
     admin,
-    feeder,
-    allocator,
-    assetManager,
-    navReporter,
-    rivalManager,
     nonce,
     sourceAsOfS: block.timestamp,
   })
@@ -96,6 +110,6 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     })
   }
   const startBlock = Number(block.number)
-  const roles = { admin, feeder, allocator, assetManager, navReporter }
+  const roles = { admin, feeder, allocator, assetManager, navReporter, vaultOwner, curator, partner }
   return { chainId, namespace: `sandbox-${chainId}`, startBlock, ...roles, contracts }
 }

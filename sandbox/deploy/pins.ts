@@ -19,10 +19,13 @@ export type DeploymentPins = {
     readonly oracle: Address
     readonly oracleCodeHash: Hex
   })[]
-  readonly vaults: readonly NamedPin[]
+  readonly vaults: readonly (NamedPin & { readonly asset: Address })[]
   readonly funds: readonly (NamedPin & { readonly quoteAsset: Address })[]
   readonly contracts: readonly NamedPin[]
 }
+
+/** The vaults of ours: nobody else's are acted on. */
+const VAULTS = ['primeVault', 'growthVault', 'ownedVault'] as const
 
 /** What is pinned by its name alone, beside assets, markets, vaults and our fund. */
 const NAMED = [
@@ -41,6 +44,7 @@ const NAMED = [
   'ethRateModel',
   'fundLens',
   'lens',
+  'partnerChannel',
 ] as const
 
 /** Read the code of a deployment's contracts and pin it. Throws `sandbox.contracts_missing` when one is not there. */
@@ -62,7 +66,7 @@ export async function readPins(
     if (codeHash === undefined) throw missing(address)
     return { address, codeHash }
   }
-  const { sUSD, sBTC, sETH, btcMarket, btcOracle, ethMarket, ethOracle, primeVault, growthVault } = contracts
+  const { sUSD, sBTC, sETH, btcMarket, btcOracle, ethMarket, ethOracle } = contracts
   const market = (name: string, at: Address, collateralAsset: Address, oracle: Address) => {
     const oracleCodeHash = pin(oracle).codeHash
     return { name, ...pin(at), loanAsset: sUSD.address, collateralAsset, oracle, oracleCodeHash }
@@ -78,10 +82,7 @@ export async function readPins(
       market('btcMarket', btcMarket.address, sBTC.address, btcOracle.address),
       market('ethMarket', ethMarket.address, sETH.address, ethOracle.address),
     ],
-    vaults: [
-      { name: 'primeVault', ...pin(primeVault.address) },
-      { name: 'growthVault', ...pin(growthVault.address) },
-    ],
+    vaults: VAULTS.map((name) => ({ name, ...pin(contracts[name].address), asset: sUSD.address })),
     funds: [{ name: 'recoveryFund', ...pin(contracts.recoveryFund.address), quoteAsset: sUSD.address }],
     contracts: NAMED.map((name) => ({ name, ...pin(contracts[name].address) })),
   }

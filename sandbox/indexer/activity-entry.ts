@@ -20,6 +20,7 @@ export type LogEntry = {
   readonly resourceType:
     | 'market'
     | 'vault'
+    | 'wrapper'
     | 'position'
     | 'liquidation'
     | 'rfq'

@@ -1,9 +1,11 @@
 import type { Address } from 'viem'
 import { claimEntityId } from '../../src/service/contract/assumptions.ts'
 import type { ActivityContext, ActivityEntry, LogEntry } from './activity-entry.ts'
+import type { ChannelBook } from './channel-book.ts'
 import { readFundLog } from './fund-activity.ts'
 import { type IndexedLog, lower } from './logs.ts'
 import { readTradeLog } from './trade-activity.ts'
+import { readChannelLog, readVaultLog } from './vault-activity.ts'
 
 /**
  * Describe one log as an activity row; null for what is bookkeeping (accruals, token transfers, roles). Pure.
@@ -11,15 +13,15 @@ import { readTradeLog } from './trade-activity.ts'
  * others' their contract's address.
  * Source: service API, "Activity item".
  */
-export function activityOf(log: IndexedLog, context: ActivityContext): ActivityEntry | null {
-  const facts =
-    readMarketLog(log) ??
-    readOracleLog(log, context.marketByOracle) ??
-    readPositionLog(log) ??
-    readLiquidationLog(log) ??
-    readVaultLog(log) ??
-    readTradeLog(log) ??
-    readFundLog(log)
+export function activityOf(
+  log: IndexedLog,
+  context: ActivityContext,
+  channels: ChannelBook,
+): ActivityEntry | null {
+  const channel = channels.get(log.address)
+  // A channel's deposits have the name of a vault's.
+  const facts = channel === undefined ? readLog(log, context) : readChannelLog(log, channel.vault)
+
   if (facts === null) return null
   return {
     resource: {
@@ -38,6 +40,15 @@ export function activityOf(log: IndexedLog, context: ActivityContext): ActivityE
     vaultAddress: facts.vaultAddress ?? null,
   }
 }
+
+const readLog = (log: IndexedLog, context: ActivityContext): LogEntry | null =>
+  readMarketLog(log) ??
+  readOracleLog(log, context.marketByOracle) ??
+  readPositionLog(log) ??
+  readLiquidationLog(log) ??
+  readVaultLog(log) ??
+  readTradeLog(log) ??
+  readFundLog(log)
 
 function readMarketLog({ event, address }: IndexedLog): LogEntry | null {
   const market = (type: string, amount?: bigint, vault?: Address): LogEntry => ({
@@ -125,47 +136,6 @@ function readLiquidationLog({ event, address }: IndexedLog): LogEntry | null {
         amount: event.args.collateralAssets,
         marketAddress: address,
       }
-    default:
-      return null
-  }
-}
-
-function readVaultLog({ event, address }: IndexedLog): LogEntry | null {
-  const vault = (type: string, amount?: bigint, market?: Address): LogEntry => ({
-    resourceType: 'vault',
-    resourceId: address,
-    type,
-    vaultAddress: address,
-    ...(amount === undefined ? {} : { amount }),
-    ...(market === undefined ? {} : { marketAddress: lower(market) }),
-  })
-  switch (event.eventName) {
-    case 'VaultCreated':
-      return vault('created')
-    case 'Deposit':
-      return vault('deposit', event.args.assets)
-    case 'Withdraw':
-      return vault('withdraw', event.args.assets)
-    case 'WithdrawalRequested':
-      return vault('withdrawal_requested')
-    case 'WithdrawalPaid':
-      return vault('withdrawal_paid', event.args.assets)
-    case 'ListingSet':
-      return vault('listing_set', event.args.absoluteCapAssets, event.args.market)
-    case 'Allocated':
-      return vault('allocate', event.args.assets, event.args.market)
-    case 'Deallocated':
-      return vault('deallocate', event.args.assets, event.args.market)
-    case 'ExitTermsSet':
-      return vault('exit_terms_set')
-    case 'TransferProfileSet':
-      return vault('transfer_profile_set')
-    case 'TrustedRecipientSet':
-      return vault(event.args.trusted ? 'recipient_trusted' : 'recipient_no_longer_trusted')
-    case 'ShareMobilityPaused':
-      return vault('share_mobility_paused')
-    case 'ShareMobilityRestored':
-      return vault('share_mobility_restored')
     default:
       return null
   }

@@ -2,6 +2,7 @@ import { type Address, hexToString } from 'viem'
 import type { ActivityResource, EligibilityResource } from '../../src/service/contract/resources.ts'
 import { activityOf } from './activity.ts'
 import type { ActivityContext, ActivityEntry } from './activity-entry.ts'
+import { type ChannelBook, EMPTY_CHANNEL_BOOK, foldChannels } from './channel-book.ts'
 import { EMPTY_FUND_BOOK, type FundBook, foldFunds } from './fund-book.ts'
 import { type IndexedLog, lower } from './logs.ts'
 import { EMPTY_NAV_BOOK, foldNav, type NavBook } from './nav-book.ts'
@@ -32,6 +33,7 @@ export type Book = {
   /** What is on offer, and its bids. */
   readonly trades: TradeBook
   readonly vaults: VaultBook
+  readonly channels: ChannelBook
   readonly funds: FundBook
   readonly nav: NavBook
   /** Oldest first, at most {@link ACTIVITY_MAX}. */
@@ -50,6 +52,7 @@ export const EMPTY_BOOK: Book = {
   eligibility: new Map(),
   trades: EMPTY_TRADE_BOOK,
   vaults: EMPTY_VAULT_BOOK,
+  channels: EMPTY_CHANNEL_BOOK,
   funds: EMPTY_FUND_BOOK,
   nav: EMPTY_NAV_BOOK,
   activity: [],
@@ -64,7 +67,7 @@ type OpenBook = {
 
 /** What folding needs beside the logs. */
 export type FoldContext = ActivityContext & {
-  /** The deployment's contracts. Vaults, funds and NAV oracles are added as they are created; others' logs are left out. */
+  /** The deployment's contracts. Vaults, channels, funds and NAV oracles are added as they are created; others' logs are left out. */
   readonly emitters: ReadonlySet<Address>
 }
 
@@ -72,10 +75,11 @@ export type FoldContext = ActivityContext & {
 export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldContext): Book {
   if (all.length === 0) return book
   const vaults = foldVaults(book.vaults, all)
+  const channels = foldChannels(book.channels, all, vaults)
   const { emitters } = context
   const funds = foldFunds(book.funds, all, emitters)
   const nav = foldNav(book.nav, all, emitters)
-  const known = [emitters, vaults, funds, nav.assets]
+  const known = [emitters, vaults, channels, funds, nav.assets]
   const logs = all.filter(({ address }) => known.some((some) => some.has(address)))
   const open: OpenBook = {
     borrowers: new Map([...book.borrowers].map(([market, vaults]) => [market, new Map(vaults)])),
@@ -85,12 +89,12 @@ export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldCo
   }
   for (const log of logs) {
     noteWhatChanged(open, log, context.chainId)
-    const entry = activityOf(log, context)
+    const entry = activityOf(log, context, channels)
     if (entry !== null) open.activity.push(entry)
   }
   open.activity.splice(0, open.activity.length - ACTIVITY_MAX)
   forgetOldSettledClaims(open.claims)
-  return { ...open, vaults, funds, nav, trades: foldTrades(book.trades, logs) }
+  return { ...open, vaults, channels, funds, nav, trades: foldTrades(book.trades, logs) }
 }
 
 function noteWhatChanged(open: OpenBook, log: IndexedLog, chainId: number): void {

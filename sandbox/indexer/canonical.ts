@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import type { FeeResource, WrapperResource } from '../../src/service/contract/directory-resources.ts'
 import type {
   ActivityResource,
   AssetResource,
@@ -13,7 +14,7 @@ import type {
 import type { VaultHistoryResource, VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { FundRows } from './fund-rows.ts'
 import type { CanonicalOracle } from './rows.ts'
-import type { VaultRead } from './state.ts'
+import type { ChannelRead, VaultRead } from './state.ts'
 import type { TradeRows } from './trade-rows.ts'
 
 /** A liquidation claim as the chain holds it at the indexed block. */
@@ -49,6 +50,12 @@ export type Snapshot = {
   readonly vaults: readonly VaultResource[]
   /** The vaults with what their resources do not carry: exact figures, roles, every request. */
   readonly vaultReads: readonly VaultRead[]
+  /** The partner channels, in the order of their creation. */
+  readonly channels: readonly ChannelRead[]
+  /** A row of each channel. */
+  readonly wrappers: readonly WrapperResource[]
+  /** A row of each vault. */
+  readonly fees: readonly FeeResource[]
   /** Only debts: a facility that is repaid, seized whole or written off is gone. */
   readonly facilities: readonly CanonicalFacility[]
   readonly positions: readonly PositionResource[]

@@ -30,6 +30,7 @@ export type BlockHeader = {
 
 export type MarketState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'market'>
 export type VaultState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'vault'>
+export type ChannelState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'channel'>
 export type FundState = ContractFunctionReturnType<typeof fundLensAbi, 'view', 'fund'>
 export type FacilityState = ContractFunctionReturnType<typeof stateLensAbi, 'view', 'facilities'>[number]
 
@@ -44,7 +45,7 @@ export type ChainReader = {
   readonly header: (number: bigint) => Promise<BlockHeader | null>
   /**
    * The logs in these blocks, both ends included, in chain order, that the contracts' interfaces declare,
-   * from any address; none when `to` is before `from`. A vault's creation is among them only if it is one of ours.
+   * from any address; none when `to` is before `from`. A vault's or a channel's creation is among them only if it is one of ours.
    */
   readonly logs: (fromBlock: bigint, toBlock: bigint) => Promise<readonly IndexedLog[]>
   /** Throws `indexer.no_deployment` where the contract is not there. */
@@ -52,6 +53,8 @@ export type ChainReader = {
   readonly facilities: (market: Address, pairs: readonly Pair[], at: Hex) => Promise<readonly FacilityState[]>
   /** Null where the vault does not answer: who created it chose its asset, and chooses its markets. */
   readonly vault: (vault: Address, at: Hex) => Promise<VaultState | null>
+  /** Null where the channel does not answer: its vault may not. */
+  readonly channel: (channel: Address, at: Hex) => Promise<ChannelState | null>
   /**
    * Null where the fund does not answer: who launched it chose its asset.
    * @param holdingIds those to appraise, in this order.
@@ -68,9 +71,10 @@ const TIMEOUT_MS = 5_000
 /** Pairs in one eth_call: at about 0.1 M gas each, far below what a node lets a call use. */
 const PAIRS_PER_CALL = 100
 const VAULT_CREATED = toEventSelector('VaultCreated(address,address,address)')
+const CHANNEL_CREATED = toEventSelector('ChannelCreated(address,address,address,address)')
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
-/** Blocks in one eth_getLogs: bounds the size of the answer. */
-const BLOCKS_PER_LOGS_CALL = 1_000n
+/** Blocks in one eth_getLogs: the story logs some 20 kB a block, and an answer is refused from 10 MiB on. */
+const BLOCKS_PER_LOGS_CALL = 100n
 
 /**
  * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
@@ -80,7 +84,7 @@ export function createChainReader(options: {
   readonly rpcUrl: string
   readonly lens: Address
   readonly fundLens: Address
-  /** What a vault of ours says it belongs to. */
+  /** What a vault or a channel of ours says it belongs to. */
   readonly directory: Address
 }): ChainReader {
   const client = createClient(options.rpcUrl)
@@ -116,6 +120,12 @@ export function createChainReader(options: {
     vault: (vault, at) =>
       asked(() =>
         nullIfReverted(client.readContract({ ...lens, functionName: 'vault', args: [vault], blockHash: at })),
+      ),
+    channel: (channel, at) =>
+      asked(() =>
+        nullIfReverted(
+          client.readContract({ ...lens, functionName: 'channel', args: [channel], blockHash: at }),
+        ),
       ),
     fund: (fund, holdingIds, at) =>
       asked(() =>
@@ -155,22 +165,23 @@ const createClient = (rpcUrl: string): PublicClient =>
 
 /** Read the logs that the index is made of, from a block to a block, both included. */
 function createLogReader(client: PublicClient, directory: Address): ChainReader['logs'] {
-  const vaultBytecode = loadArtifacts().LendingVault.bytecode
+  const artifacts = loadArtifacts()
+  const codeOf = { VaultCreated: artifacts.LendingVault, ChannelCreated: artifacts.PartnerChannel } as const
 
-  /** Every address that ever announced itself as a vault. All tokens log transfers; those of vaults' shares are kept. */
-  const vaults = new Set<Address>()
-  const isKnown = ({ address, topics }: RpcLog): boolean => {
-    if (topics[0] === VAULT_CREATED) vaults.add(lower(address))
-    return topics[0] !== TRANSFER || vaults.has(lower(address))
+  /** Every address that ever announced itself as a vault or a channel. All tokens log transfers; those of their shares are kept. */
+  const announced = new Set<Address>()
+  const isKnown = ({ address, topics: [topic] }: RpcLog): boolean => {
+    if (topic === VAULT_CREATED || topic === CHANNEL_CREATED) announced.add(lower(address))
+    return topic !== TRANSFER || announced.has(lower(address))
   }
 
   /** Anyone may emit a creation; its transaction shows whether our code, and no other, was created there. */
   const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
-    if (event.eventName !== 'VaultCreated') return true
+    if (event.eventName !== 'VaultCreated' && event.eventName !== 'ChannelCreated') return true
     if (lower(event.args.directory) !== lower(directory)) return false
     const { from, to, nonce, input } = await client.getTransaction({ hash: txHash })
     const created = lower(getContractAddress({ from, nonce: BigInt(nonce) }))
-    return to === null && address === created && input.startsWith(vaultBytecode)
+    return to === null && address === created && input.startsWith(codeOf[event.eventName].bytecode)
   }
 
   return async (fromBlock, toBlock) => {

@@ -9,18 +9,10 @@ import type {
 import type { ActivityEntry } from './activity-entry.ts'
 import { eligibilityId } from './book.ts'
 import type { CanonicalChange, CanonicalFacility, Snapshot } from './canonical.ts'
-import { lower } from './logs.ts'
+import { type ChangeRow, print } from './change-row.ts'
+import { participantsOf } from './participants.ts'
 import type { CanonicalOracle } from './rows.ts'
-import type { VaultRead } from './state.ts'
-
-/** A row reduced to what makes a change of it worth an event. */
-type Row = {
-  readonly eventType: string
-  readonly subject: string
-  readonly data: CanonicalChange['data']
-  /** Equal prints mean: nothing but interest by the second has moved. */
-  readonly print: string
-}
+import { feeChange, participantChange, programChange, vaultChanges } from './vault-changes.ts'
 
 /**
  * Compare two snapshots and say which rows changed, appeared or went. Interest moves every debt by the second and a
@@ -45,26 +37,27 @@ export function changesBetween(
   }))
 }
 
-const keyOf = (row: Row): string => `${row.eventType} ${row.subject}`
-
-const print = (...parts: readonly unknown[]): string => parts.map(String).join('|')
+const keyOf = (row: ChangeRow): string => `${row.eventType} ${row.subject}`
 
 /** What a liquidator waits for comes first: the order is the order of the events. */
-function rowsOf(snapshot: Snapshot): readonly Row[] {
+function rowsOf(snapshot: Snapshot): readonly ChangeRow[] {
   return [
     ...snapshot.oracles.map(oracleChange),
     ...snapshot.recoveries.map((row) => recoveryChange(row, snapshot)),
     ...snapshot.facilities.map(facilityChange),
     ...snapshot.positions.map(positionChange),
     ...snapshot.markets.map(marketChange),
-    ...snapshot.vaultReads.flatMap((vault) => vaultChanges(vault, snapshot.markets)),
+    ...snapshot.vaultReads.flatMap((vault) => vaultChanges(vault, snapshot)),
+    ...snapshot.fees.map((fees) => feeChange(fees, snapshot)),
+    ...snapshot.channels.map(programChange),
+    ...participantsOf(snapshot).map(participantChange),
     ...snapshot.funds.map((fund) => fundChange(fund, snapshot)),
     ...navChanges(snapshot.navReports),
     ...snapshot.eligibility.map(eligibilityChange),
   ]
 }
 
-const oracleChange = (oracle: CanonicalOracle): Row => ({
+const oracleChange = (oracle: CanonicalOracle): ChangeRow => ({
   eventType: 'oracles.updated',
   subject: oracle.address,
   data: { oracleAddress: oracle.address, marketAddress: oracle.marketAddress },
@@ -82,7 +75,7 @@ const facilityData = ({ marketAddress, vaultAddress, borrowerAddress }: Facility
   borrowerAddress,
 })
 
-function recoveryChange(row: LiquidationRecoveryResource, snapshot: Snapshot): Row {
+function recoveryChange(row: LiquidationRecoveryResource, snapshot: Snapshot): ChangeRow {
   const facility = snapshot.facilities.find((one) => idOf(one.resource) === idOf(row))
   return {
     eventType: 'liquidation.recovery.updated',
@@ -98,21 +91,21 @@ function recoveryChange(row: LiquidationRecoveryResource, snapshot: Snapshot): R
   }
 }
 
-const facilityChange = ({ resource, debtShares, collateralAssets }: CanonicalFacility): Row => ({
+const facilityChange = ({ resource, debtShares, collateralAssets }: CanonicalFacility): ChangeRow => ({
   eventType: 'credit.facilities.updated',
   subject: idOf(resource),
   data: facilityData(resource),
   print: print(debtShares, collateralAssets, resource.principalAssets, resource.monitorState),
 })
 
-const positionChange = (row: PositionResource): Row => ({
+const positionChange = (row: PositionResource): ChangeRow => ({
   eventType: 'positions.updated',
   subject: `${row.marketAddress}:${row.walletAddress}`,
   data: { marketAddress: row.marketAddress, borrowerAddress: row.walletAddress },
   print: print(row.debtShares, row.collateralAssets, row.monitorState, row.liquidatable),
 })
 
-const marketChange = (market: MarketResource): Row => ({
+const marketChange = (market: MarketResource): ChangeRow => ({
   eventType: 'markets.updated',
   subject: market.id,
   data: { marketAddress: market.address },
@@ -135,38 +128,8 @@ const marketChange = (market: MarketResource): Row => ({
   ),
 })
 
-/** Both collections that list a vault announce it. Its shares' price moves by the second, and is no change. */
-function vaultChanges(
-  { address, state, entry }: VaultRead,
-  markets: readonly MarketResource[],
-): readonly Row[] {
-  const listed = state.allocations.map((one) => lower(one.market))
-  const { exitTerms, mobility } = state
-  const shown = print(
-    state.totalSupply,
-    state.idleAssets,
-    state.queueHead,
-    state.queueEnd,
-    state.liquidityBufferBps,
-    state.tighteningLocked,
-    ...Object.values(exitTerms),
-    mobility.epoch,
-    ...entry.allocators,
-    ...entry.managers,
-    ...state.allocations.flatMap((one) => [one.market, ...Object.values(one.listing)]),
-    // A market's bad debt may have fallen on this vault; saying so needlessly costs one re-read.
-    ...markets.filter((market) => listed.includes(market.address)).map((market) => market.totalBadDebt),
-  )
-  return ['vaults.updated', 'tranches.updated'].map((eventType) => ({
-    eventType,
-    subject: address,
-    data: { vaultAddress: address },
-    print: shown,
-  }))
-}
-
 /** What a holding is worth follows its market's price, which has an event of its own. */
-function fundChange(fund: FundResource, { channelPolicies }: Snapshot): Row {
+function fundChange(fund: FundResource, { channelPolicies }: Snapshot): ChangeRow {
   const epochs = (fund.epochs ?? []).map(({ blockNumber: _, ...epoch }) => epoch)
   const holdings = (fund.holdings ?? []).map(({ id, holdingStatus }) => [id, holdingStatus])
   const { status, impairmentStatus, investorEligibilityStatus, purchasesEnabled, managerAddress } = fund
@@ -185,7 +148,7 @@ function fundChange(fund: FundResource, { channelPolicies }: Snapshot): Row {
 }
 
 /** One row an oracle: its newest report. */
-function navChanges(newestFirst: readonly NavReportResource[]): readonly Row[] {
+function navChanges(newestFirst: readonly NavReportResource[]): readonly ChangeRow[] {
   const newest = new Map(newestFirst.toReversed().map((report) => [report.oracleAddress, report]))
   return [...newest.values()].map(({ id, oracleAddress, asset, reportType }) => ({
     eventType: 'nav.reports.updated',
@@ -195,7 +158,7 @@ function navChanges(newestFirst: readonly NavReportResource[]): readonly Row[] {
   }))
 }
 
-const eligibilityChange = (row: EligibilityResource): Row => ({
+const eligibilityChange = (row: EligibilityResource): ChangeRow => ({
   eventType: 'eligibility.updated',
   subject: eligibilityId(row),
   data: { walletAddress: row.walletAddress, actionType: row.actionType, scopeAddress: row.scopeAddress },
@@ -203,7 +166,7 @@ const eligibilityChange = (row: EligibilityResource): Row => ({
 })
 
 /** One event for each thing that something happened to, however much; a price has the event of its oracle. */
-function activityRows(entries: readonly ActivityEntry[]): readonly Row[] {
+function activityRows(entries: readonly ActivityEntry[]): readonly ChangeRow[] {
   const announced = entries.filter((entry) => entry.resource.type !== 'oracle_price')
   const bySubject = new Map(announced.map((entry) => [entry.resource.resourceId, entry]))
   return [...bySubject].map(([subject, { marketAddress, vaultAddress }]) => ({

@@ -90,7 +90,8 @@ const marketBucket = (market: MarketResource, place: Place): MarketHistoryResour
   utilizationEffectiveWad: effectiveUtilizationWad(market),
   borrowRateAprBps: market.borrowRateAprBps,
   lendingApyBps: market.lendingApyBps,
-  protocolApyBps: null,
+  // The contract keeps nothing back from the interest.
+  protocolApyBps: 0,
   totalSupplied: market.totalSupplied,
   totalDebt: market.totalDebt,
   availableLiquidity: market.availableLiquidity,

@@ -13,6 +13,7 @@ import {
   lendingMarketAbi,
   lendingVaultAbi,
   navOracleAbi,
+  partnerChannelAbi,
   priceOracleAbi,
   recoveryAuctionAbi,
   recoveryFundAbi,
@@ -22,6 +23,7 @@ import {
 const abi = [
   ...lendingMarketAbi,
   ...lendingVaultAbi,
+  ...partnerChannelAbi,
   ...priceOracleAbi,
   ...eligibilityRegistryAbi,
   ...acquisitionHouseAbi,

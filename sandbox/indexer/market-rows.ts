@@ -12,8 +12,8 @@ type Partition = MarketState['partitions'][number]
 const allocatedTo = (partition: Partition): bigint => partition.cash + partition.debtAssets
 
 /**
- * Describe a market. Its id is its address in lower case. What its contract does not say (a name, a policy) is null.
- * Pure. Source: service API, "Market (MarketResource)".
+ * Describe a market. Its id is its address in lower case; its contract has no name, so it is named for its assets. Pure.
+ * Source: service API, "Market (MarketResource)".
  */
 export function marketRow(
   market: MarketRead,
@@ -28,7 +28,7 @@ export function marketRow(
     chainId: context.chainId,
     address,
     symbol: `${assets.collateral.symbol}/${assets.loan.symbol}`,
-    name: null,
+    name: `${assets.collateral.name} / ${assets.loan.name}`,
     loanAssetAddress: assets.loan.address,
     collateralAssetAddress: assets.collateral.address,
     loanSymbol: assets.loan.symbol,
@@ -85,6 +85,9 @@ function termsAndFlags(state: MarketState) {
     vaultOnlySupply: true,
     borrowGateEnabled: false,
     collateralGateEnabled: state.liquidatorGate,
+    // Whoever has collateral may borrow: nobody vouches for a borrower here.
+    kycVendorKycRequired: false,
+    borrowPolicy: state.paused ? 'closed' : 'open',
   } satisfies Partial<MarketResource>
 }
 
@@ -103,6 +106,8 @@ function fundingOf(partitions: readonly Partition[]) {
   } satisfies MarketResource['funding']
 }
 
+const NOT_ATTACHED = { approved: false, allocationEnabled: false, relativeCapBps: 0, absoluteCapAssets: 0n }
+
 function allocatorRow(
   market: Address,
   partition: Partition,
@@ -111,7 +116,9 @@ function allocatorRow(
 ): NonNullable<MarketResource['allocators']>[number] {
   const vaultAddress = lower(partition.vault)
   const vault = vaults.find((one) => one.address === vaultAddress)?.state
-  const listing = vault?.allocations.find((one) => lower(one.market) === market)?.listing
+  const attached = vault?.allocations.find((one) => lower(one.market) === market)?.listing
+  // A vault of ours that has not attached the market lets nothing be lent there; another's terms are not known.
+  const listing = attached ?? (vault === undefined ? undefined : NOT_ATTACHED)
   return {
     marketId: market,
     marketAddress: market,
@@ -119,7 +126,7 @@ function allocatorRow(
     vaultAddress,
     vaultName: vault?.name ?? null,
     vaultSymbol: vault?.symbol ?? null,
-    listed: listing !== undefined,
+    listed: attached !== undefined,
     approved: listing?.approved ?? null,
     allocationEnabled: listing?.allocationEnabled ?? null,
     allocatedAssets: String(allocatedTo(partition)),

@@ -45,10 +45,13 @@ export function oracleRow(marketAddress: Address, state: MarketState): Canonical
   }
 }
 
-type TokenPrice = { readonly priceUsd: string | null; readonly priceAsOf: string | null }
-
-/** The sandbox's loan asset is a dollar by definition; nothing on its chain prices it. */
-const ONE_DOLLAR: TokenPrice = { priceUsd: '1.00', priceAsOf: null }
+/** Who says what an asset is worth, and which side of a market it is on; nobody and none while no market has it. */
+type Use = {
+  readonly usedAs: 'loan' | 'collateral' | null
+  readonly pricedBy: 'definition' | 'oracle' | null
+  readonly priceUsd: string | null
+  readonly priceAsOf: string | null
+}
 
 /** Describe the two assets of a market, priced in dollars. An asset's id is its address in lower case. Pure. */
 export function assetRows(
@@ -56,17 +59,31 @@ export function assetRows(
   chainId: number,
 ): { readonly loan: AssetResource; readonly collateral: AssetResource } {
   const { priceWad, sourceAsOf } = state.oracle
-  const price: TokenPrice =
-    priceWad === 0n
-      ? { priceUsd: null, priceAsOf: null }
-      : { priceUsd: formatUnits(priceWad, 18), priceAsOf: isoOrNull(sourceAsOf) }
+  const priced = priceWad !== 0n
   return {
-    loan: assetRow(state.loanAsset, chainId, ONE_DOLLAR),
-    collateral: assetRow(state.collateralAsset, chainId, price),
+    // The sandbox's loan asset is a dollar by definition, at every block; nothing on its chain prices it.
+    loan: assetRow(state.loanAsset, chainId, {
+      usedAs: 'loan',
+      pricedBy: 'definition',
+      priceUsd: '1.00',
+      priceAsOf: isoOrNull(state.blockTimestamp),
+    }),
+    collateral: assetRow(state.collateralAsset, chainId, {
+      usedAs: 'collateral',
+      pricedBy: 'oracle',
+      priceUsd: priced ? formatUnits(priceWad, 18) : null,
+      priceAsOf: priced ? isoOrNull(sourceAsOf) : null,
+    }),
   }
 }
 
-function assetRow(token: MarketState['loanAsset'], chainId: number, price: TokenPrice): AssetResource {
+/** Describe an asset that no market has. Pure. */
+export const unusedAssetRow = (token: Token, chainId: number): AssetResource =>
+  assetRow(token, chainId, { usedAs: null, pricedBy: null, priceUsd: null, priceAsOf: null })
+
+type Token = MarketState['loanAsset']
+
+function assetRow(token: Token, chainId: number, { usedAs, pricedBy, ...price }: Use): AssetResource {
   const address = lower(token.token)
   return {
     id: address,
@@ -75,6 +92,9 @@ function assetRow(token: MarketState['loanAsset'], chainId: number, price: Token
     symbol: token.symbol,
     name: token.name,
     decimals: token.decimals,
+    economicsTaxonomy: { usedAs, pricedBy },
+    // Anyone may hold any token of the sandbox.
+    kycRequired: false,
     ...price,
   }
 }

@@ -3,6 +3,7 @@ import type { AssetResource } from '../../src/service/contract/resources.ts'
 import type { Book } from './book.ts'
 import type { CanonicalClaim, Snapshot } from './canonical.ts'
 import type { BlockHeader } from './chain-reader.ts'
+import { feeRow, wrapperRow } from './channel-rows.ts'
 import { facilityRows, positionRows, recoveryRows } from './credit-rows.ts'
 import { fundRows } from './fund-rows.ts'
 import { marketRow } from './market-rows.ts'
@@ -18,7 +19,7 @@ export function snapshotOf(
   state: ChainState,
   known: { readonly chainId: number; readonly indexedAtMs: number },
 ): Snapshot {
-  const { markets, vaults, funds } = state
+  const { markets, vaults, channels, funds } = state
   const vaultName = (address: Address) =>
     vaults.find((vault) => vault.address === address)?.state.name ?? null
   const { chainId, indexedAtMs } = known
@@ -29,8 +30,11 @@ export function snapshotOf(
     assets: allAssets(markets, chainId),
     oracles: markets.map((market) => oracleRow(market.address, market.state)),
     markets: markets.map((market) => marketRow(market, vaults, context)),
-    vaults: vaults.map((vault) => vaultRow(vault, markets, context)),
+    vaults: vaults.map((vault) => vaultRow(vault, markets, channels, context)),
     vaultReads: vaults,
+    channels,
+    wrappers: channels.map((channel) => wrapperRow(channel, vaults, context)),
+    fees: vaults.map((vault) => feeRow(vault, channels, context)),
     facilities: markets.flatMap((market) => facilityRows(market, chainId)),
     positions: markets.flatMap((market) => positionRows(market, chainId)),
     recoveries: markets.flatMap((market) => recoveryRows(market, chainId)),

@@ -1,6 +1,14 @@
 import { type Address, type Hex, zeroAddress } from 'viem'
 import type { Book } from './book.ts'
-import type { ChainReader, FacilityState, MarketState, Pair, VaultState } from './chain-reader.ts'
+import type {
+  ChainReader,
+  ChannelState,
+  FacilityState,
+  MarketState,
+  Pair,
+  VaultState,
+} from './chain-reader.ts'
+import type { ChannelEntry } from './channel-book.ts'
 import type { FundEntry } from './fund-book.ts'
 import type { FundRead } from './fund-rows.ts'
 import type { VaultEntry } from './vault-book.ts'
@@ -20,26 +28,35 @@ export type VaultRead = {
   readonly entry: VaultEntry
 }
 
+/** A partner channel at one block, with what its logs say. */
+export type ChannelRead = {
+  readonly address: Address
+  readonly state: ChannelState
+  readonly entry: ChannelEntry
+}
+
 /** What the contracts say at one block. */
 export type ChainState = {
   readonly markets: readonly MarketRead[]
   /** Without those that do not answer. */
   readonly vaults: readonly VaultRead[]
   /** Without those that do not answer. */
+  readonly channels: readonly ChannelRead[]
+  /** Without those that do not answer. */
   readonly funds: readonly FundRead[]
 }
 
 /**
- * Read every market, vault, facility and fund at one block, in one wave of calls. Throws `indexer.node` when the block is
+ * Read every market, vault, channel, facility and fund at one block, in one wave of calls. Throws `indexer.node` when the block is
  * not on the chain any more, and `indexer.no_deployment`.
  */
 export async function readState(
-  reader: Pick<ChainReader, 'market' | 'facilities' | 'vault' | 'fund'>,
+  reader: Pick<ChainReader, 'market' | 'facilities' | 'vault' | 'channel' | 'fund'>,
   marketAddresses: readonly Address[],
   book: Book,
   at: Hex,
 ): Promise<ChainState> {
-  const [markets, vaults, funds] = await Promise.all([
+  const [markets, vaults, channels, funds] = await Promise.all([
     Promise.all(
       marketAddresses.map(async (address) => {
         const [state, rows] = await Promise.all([
@@ -56,9 +73,15 @@ export async function readState(
         return state === null ? [] : [{ address, state, entry }]
       }),
     ),
+    Promise.all(
+      [...book.channels].map(async ([address, entry]) => {
+        const state = await reader.channel(address, at)
+        return state === null ? [] : [{ address, state, entry }]
+      }),
+    ),
     Promise.all([...book.funds].map(([address, entry]) => readFund(reader, address, entry, at))),
   ])
-  return { markets, vaults: vaults.flat(), funds: funds.flat() }
+  return { markets, vaults: vaults.flat(), channels: channels.flat(), funds: funds.flat() }
 }
 
 async function readFund(

@@ -19,13 +19,20 @@ type Withdrawal = { readonly atS: number; readonly assets: bigint; readonly txHa
 
 /** What a vault's logs say that its contract does not. */
 export type VaultEntry = {
+  /** Whose it was when it was created. */
   readonly owner: Address
   readonly createdAtS: number
   /** Those who have the role, in the order in which they got it. */
   readonly allocators: ReadonlySet<Address>
   readonly managers: ReadonlySet<Address>
+  readonly curators: ReadonlySet<Address>
   /** By holder, in lower case; the vault itself holds what is in the queue. */
   readonly shares: ReadonlyMap<string, bigint>
+  /**
+   * By how much fees have thinned the shares: all that the shares would be worth more had none been minted for fees, as a wad.
+   * The virtual shares of the contract are left out.
+   */
+  readonly dilution: bigint
   /** By market, in lower case, all assets that the vault ever moved there, and all that it ever took back. */
   readonly supplied: ReadonlyMap<string, bigint>
   readonly recalled: ReadonlyMap<string, bigint>
@@ -45,15 +52,19 @@ export const PAID_REQUESTS_MAX = 500
 /** How far back the largest withdrawal is looked for, in seconds: 30 days. */
 export const WITHDRAWALS_WINDOW_S = 2_592_000
 
+const WAD = 10n ** 18n
 const ALLOCATOR_ROLE = keccak256(stringToHex('ALLOCATOR_ROLE'))
 const MANAGER_ROLE = keccak256(stringToHex('MANAGER_ROLE'))
+const CURATOR_ROLE = keccak256(stringToHex('CURATOR_ROLE'))
 
 type OpenEntry = {
   readonly owner: Address
   readonly createdAtS: number
   readonly allocators: Set<Address>
   readonly managers: Set<Address>
+  readonly curators: Set<Address>
   readonly shares: Map<string, bigint>
+  dilution: bigint
   readonly supplied: Map<string, bigint>
   readonly recalled: Map<string, bigint>
   readonly requests: Map<string, RedemptionRequest>
@@ -74,7 +85,9 @@ export function foldVaults(book: VaultBook, logs: readonly IndexedLog[]): VaultB
         createdAtS: log.timestampS,
         allocators: new Set(),
         managers: new Set(),
+        curators: new Set(),
         shares: new Map(),
+        dilution: WAD,
         supplied: new Map(),
         recalled: new Map(),
         requests: new Map(),
@@ -103,6 +116,12 @@ function noteLog(entry: OpenEntry, { event, timestampS, txHash }: IndexedLog): v
       add(entry.shares, event.args.from, -event.args.value)
       add(entry.shares, event.args.to, event.args.value)
       return
+    case 'FeesAccrued': {
+      // A channel's event has the same name, and other members. The shares are minted right after it.
+      if (!('managementAssets' in event.args)) return
+      entry.dilution = diluted(entry, sharesOf(entry) + event.args.shares)
+      return
+    }
     case 'Allocated':
       add(entry.supplied, event.args.market, event.args.assets)
       return
@@ -134,6 +153,16 @@ function noteLog(entry: OpenEntry, { event, timestampS, txHash }: IndexedLog): v
   }
 }
 
+/** Count the shares that are minted; those that are due for fees are not yet. Pure. */
+export const sharesOf = (entry: Pick<VaultEntry, 'shares'>): bigint =>
+  [...entry.shares.values()].reduce((sum, shares) => sum + shares, 0n)
+
+/** Return the dilution once fees have made the shares this many; those that are due are not minted yet. Pure. */
+export function diluted(entry: Pick<VaultEntry, 'shares' | 'dilution'>, shares: bigint): bigint {
+  const before = sharesOf(entry)
+  return before === 0n ? entry.dilution : (entry.dilution * shares) / before
+}
+
 /** Shares that are minted or burnt come from nobody or go to nobody. */
 function add(amounts: Map<string, bigint>, to: Address, amount: bigint): void {
   const key = lower(to)
@@ -144,7 +173,8 @@ function add(amounts: Map<string, bigint>, to: Address, amount: bigint): void {
 
 function holdersOf(entry: OpenEntry, role: Hex): Set<Address> | undefined {
   if (role === ALLOCATOR_ROLE) return entry.allocators
-  return role === MANAGER_ROLE ? entry.managers : undefined
+  if (role === MANAGER_ROLE) return entry.managers
+  return role === CURATOR_ROLE ? entry.curators : undefined
 }
 
 /** One that is not larger than a later one can never be the largest of a period again. */
@@ -161,6 +191,7 @@ const copyOf = (entry: VaultEntry | undefined): OpenEntry | undefined =>
         ...entry,
         allocators: new Set(entry.allocators),
         managers: new Set(entry.managers),
+        curators: new Set(entry.curators),
         shares: new Map(entry.shares),
         supplied: new Map(entry.supplied),
         recalled: new Map(entry.recalled),

@@ -1,9 +1,11 @@
 import { formatUnits } from 'viem'
 import type { VaultAllocationResource, VaultResource } from '../../src/service/contract/vault-resources.ts'
 import type { VaultState } from './chain-reader.ts'
+import { feesOf } from './channel-rows.ts'
 import { lower } from './logs.ts'
 import { aprBps, apyBps, assetRows, isoOrNull, type RowContext } from './rows.ts'
-import type { MarketRead, VaultRead } from './state.ts'
+import type { ChannelRead, MarketRead, VaultRead } from './state.ts'
+import { diluted } from './vault-book.ts'
 import { exitTermsOf, liquidityRow, metricsRow, mobilityRow } from './vault-terms-rows.ts'
 
 const WAD = 10n ** 18n
@@ -15,12 +17,14 @@ const YIELD_BPS_MAX = 10_000_000
 
 /**
  * Describe a vault. Its id is its address in lower case; `sharePrice` is whole assets for one whole share, as a decimal.
- * The contract takes no fee: a net yield is the gross one, and what is said of fees is null. Pure.
+ * A net yield is what the shares' price gained, which is after fees; the gross one is what it had gained if no share had been
+ * minted for fees. Pure.
  * Source: service API, "Vault (VaultResource)".
  */
 export function vaultRow(
   vault: VaultRead,
   markets: readonly MarketRead[],
+  channels: readonly ChannelRead[],
   context: RowContext,
 ): VaultResource {
   const { address, state, entry } = vault
@@ -30,7 +34,8 @@ export function vaultRow(
   const baseAsset = loanAssets.find((one) => one.id === assetAddress) ?? null
   const manager = [...entry.managers][0] ?? null
   const priceWad = sharePriceWad(state)
-  const yieldBps = yieldBpsOf(priceWad, Number(state.blockTimestamp) - entry.createdAtS)
+  const ageS = Number(state.blockTimestamp) - entry.createdAtS
+  const grossPriceWad = (priceWad * diluted(entry, state.totalSupply)) / WAD
   return {
     id: address,
     chainId: context.chainId,
@@ -50,33 +55,28 @@ export function vaultRow(
     // A loan asset of the sandbox is worth one dollar.
     tvlUsd: baseAsset === null ? null : formatUnits(state.totalAssets, assetDecimals),
     sharePrice: formatUnits(priceWad, 18),
-    grossApyBps: yieldBps,
-    netApyBps: yieldBps,
+    grossApyBps: yieldBpsOf(grossPriceWad, ageS),
+    netApyBps: yieldBpsOf(priceWad, ageS),
     riskScore: null,
     status: state.mobility.paused ? 'paused' : 'active',
     depositPolicy: state.mobility.paused ? 'closed' : 'open',
     kycVendorKycRequired: false,
-    minDepositAssets: null,
-    maxDepositAssets: state.mobility.paused ? '0' : null,
+    minDepositAssets: String(state.minDepositAssets),
+    maxDepositAssets: maxDepositAssets(state),
     listedMarketAddresses: state.allocations.map((one) => lower(one.market)),
     allocations: state.allocations.map((one) => allocationRow(vault, one, markets, context)),
     portfolioLiquidity: liquidityRow(vault, markets),
     exitTerms: exitTermsOf(state),
     shareMobility: mobilityRow(vault),
     publicMetrics: metricsRow(vault),
-    feeAccruals: NO_FEES,
+    feeAccruals: feesOf(vault, channels),
   }
 }
 
-const NO_FEES = {
-  managementFeeRateBps: null,
-  performanceFeeRateBps: null,
-  borrowerManagerFeeRateBps: null,
-  resellerFeeRateBps: null,
-  accruedManagementFeeAssets: null,
-  accruedPerformanceFeeAssets: null,
-  accruedBorrowerManagerFeeAssets: null,
-  accruedResellerFeeAssets: null,
+/** Nothing while its shares do not move; null where one deposit may be any amount. */
+function maxDepositAssets({ mobility, maxDepositAssets: most }: VaultState): string | null {
+  if (mobility.paused) return '0'
+  return most === 0n ? null : String(most)
 }
 
 /** As ERC-4626 converts, with the virtual shares of the contract's decimals offset. */
@@ -94,7 +94,7 @@ function yieldBpsOf(priceWad: bigint, ageS: number): number | null {
 
 function allocationRow(
   { address: vault, state }: VaultRead,
-  { market, listing, allocatedAssets }: VaultState['allocations'][number],
+  { market, listing, allocatedAssets, cashAssets }: VaultState['allocations'][number],
   markets: readonly MarketRead[],
   context: RowContext,
 ): VaultAllocationResource {
@@ -116,7 +116,13 @@ function allocationRow(
     marketUtilizationWad: terms === undefined ? null : String(terms.utilizationWad),
     marketBorrowRateAprBps: terms === undefined ? null : aprBps(terms.borrowRatePerSecond),
     marketLendingApyBps: terms === undefined ? null : apyBps(terms.supplyRatePerSecond),
-    liquidityProfile: null,
+    liquidityProfile: liquidityProfile(allocatedAssets, cashAssets),
     blockNumber: context.blockNumber,
   }
+}
+
+/** How much of what a market holds for a vault it could pay back at once. */
+function liquidityProfile(allocatedAssets: bigint, cashAssets: bigint): string {
+  if (cashAssets >= allocatedAssets) return 'idle'
+  return cashAssets === 0n ? 'fully_lent' : 'partly_lent'
 }

@@ -47,7 +47,7 @@ export function liquidityRow(
     immediatelyAvailableAssets: String(freeAssets(state)),
     liquidityBufferBps: state.liquidityBufferBps,
     baseAssetLockupPeriod: '0',
-    portfolioLockupStatus: null,
+    portfolioLockupStatus: 'none',
     longestKnownLockupPeriod: '0',
     attachedMarketCount: allocations.length,
     exposedMarketCount: allocations.filter((one) => one.allocatedAssets > 0n).length,
@@ -67,8 +67,8 @@ export function liquidityRow(
 }
 
 /**
- * Describe whether shares may move, and the redemption queue. Pure. Who may hold shares does not depend on who asks, so
- * nothing is said of a wallet. Source: service API, "VaultShareMobilityResource".
+ * Describe whether shares may move, and the redemption queue. Pure. Who may hold shares does not depend on who asks: a
+ * wallet's eligibility is whether it has to be a trusted recipient. Source: service API, "VaultShareMobilityResource".
  */
 export function mobilityRow({ address, state, entry }: VaultRead): VaultShareMobilityResource {
   const { mobility } = state
@@ -105,6 +105,7 @@ export function mobilityRow({ address, state, entry }: VaultRead): VaultShareMob
       required: TRANSFER_PROFILES[mobility.transferProfile] === 'trusted_recipients',
       recipients: mobility.trustedRecipients.map(lower),
     },
+    walletEligibility: { required: TRANSFER_PROFILES[mobility.transferProfile] === 'trusted_recipients' },
   }
 }
 

@@ -138,7 +138,7 @@ export function createProgress(deps: {
       if (record === null || record.transactions.some((tx) => !seen.has(tx.hash))) continue
       const next = advance(record, seen, snapshot)
       if (same(record, next)) continue
-      log.append(eventsOf(record, next), () => records.update(next))
+      log.append(progressEvents(stagesPassed(record.status, next.status), next), () => records.update(next))
     }
   }
 
@@ -155,15 +155,18 @@ export function createProgress(deps: {
   return { evaluate, idle: async () => running ?? undefined }
 }
 
-function eventsOf(before: WorkflowRecord, after: WorkflowRecord): readonly EventDraft[] {
-  const entry = Object.entries(SERVICE_CATALOGUE).find(([type]) => type === after.workflowType)
+/** Announce the stages that a workflow reached, to its application. Pure. */
+export function progressEvents(
+  stages: readonly WorkflowStatus[],
+  { requestId, workflowType, applicationId }: WorkflowRecord,
+): readonly EventDraft[] {
+  const entry = Object.entries(SERVICE_CATALOGUE).find(([type]) => type === workflowType)
   if (entry === undefined) return []
-  const { requestId, workflowType } = after
-  return stagesPassed(before.status, after.status).map((status) => ({
+  return stages.map((status) => ({
     type: entry[1].eventType,
     subject: requestId,
     data: { requestId, workflowType, status },
-    applicationId: after.applicationId ?? NO_APPLICATION,
+    applicationId: applicationId ?? NO_APPLICATION,
   }))
 }
 

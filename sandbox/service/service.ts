@@ -1,14 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { createPublicClient, erc20Abi, http } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { EntityResource } from '../../src/service/contract/directory-resources.ts'
 import { openApiDocument } from '../../src/service/contract/openapi.ts'
 import type { Canonical } from '../indexer/canonical.ts'
+import { serveControl } from './control.ts'
 import { createEventLog, type EventLog, eventPolling } from './events/events.ts'
 import { createStreamHub, STREAM_PATH } from './events/stream.ts'
-import { serveFaultControl } from './faults/fault-control.ts'
 import { createFaultSwitch, type Fault, type FaultSwitch } from './faults/faults.ts'
 import { createLaggingCanonical } from './faults/lagging-canonical.ts'
 import { createTransmit } from './faults/stream-faults.ts'
@@ -22,6 +21,7 @@ import { createIdempotency } from './http/idempotency.ts'
 import { type Cursors, createCursors } from './http/page.ts'
 import { createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from './http/rate-limit.ts'
 import { createWalletSessions, walletSessionOperations } from './http/wallet-sessions.ts'
+import { createNodeReads } from './node-reads.ts'
 import { prepareOperation } from './prepare.ts'
 import { createProgress } from './progress.ts'
 import { createIntelligence, type Intelligence, intelligenceReads } from './reads/allocation-intelligence.ts'
@@ -30,9 +30,9 @@ import { deploymentReads, type ServedDeployment } from './reads/deployment-reads
 import { directoryReads } from './reads/directory-reads.ts'
 import { fundReads } from './reads/fund-reads.ts'
 import { createMessages, type Messages, messageReads } from './reads/messages.ts'
+import { createRecordedCanonical } from './reads/recorded-canonical.ts'
+import { createServiceRecords, type ServiceRecord, type ServiceRecords, seedRecords } from './records.ts'
 import { openStore, type Store } from './store.ts'
-import { serveAccessReview } from './tenants/access-review.ts'
-import type { Applications } from './tenants/applications.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
 import { createDeliveryRows } from './webhooks/delivery-rows.ts'
@@ -42,7 +42,6 @@ import { webhookOperations } from './webhooks/operations.ts'
 import { systemResolve } from './webhooks/receiver-address.ts'
 import { workflowOperations } from './workflow-operations.ts'
 import { createWorkflowRecords } from './workflow-records.ts'
-import type { Reads } from './workflows/preparer.ts'
 
 /** What the service is started with. */
 export type ServiceSettings = {
@@ -50,6 +49,8 @@ export type ServiceSettings = {
   readonly deployment: ServedDeployment
   /** Who takes part in the sandbox. */
   readonly entities: readonly EntityResource[]
+  /** What lives at the service from the first start on; nothing when absent. */
+  readonly records?: readonly ServiceRecord[]
   /** The node that principals' balances are read from. */
   readonly rpcUrl: string
   readonly clock: Clock
@@ -95,8 +96,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   if (!isLoopbackHost(host)) throw notLoopback(host)
   const onCrash = settings.onCrash ?? (() => {})
   const faults = createFaultSwitch(settings.fault)
-  const canonical = createLaggingCanonical(settings.canonical, clock, () => faults.now().indexer)
   const store = openStore(settings.dbFile, credentials.secretKey)
+  const { canonical, serviceRecords } = openCanonical(settings, store, faults)
   const cursors = createCursors(store)
   const log = createEventLog(store, clock)
   const records = createWorkflowRecords(store)
@@ -119,14 +120,14 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { grants, ...granting } = startGrants({ ...settings, canonical }, store, log, messages, onCrash)
   const intelligence = createIntelligence(canonical)
   const handlers: Handlers = {
-    ...readHandlers({ ...settings, canonical }, cursors, messages, intelligence, onCrash),
+    ...readHandlers({ ...settings, canonical }, serviceRecords, cursors, messages, intelligence, onCrash),
     ...walletSessionOperations({ store, clock, chainId }),
     ...eventPolling(log, cursors, canonical.freshness),
     ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
     createStreamToken: stream.createStreamToken,
     prepareWorkflow: prepareOperation({
-      ...{ canonical, records, clock, namespace, fault: faults.now },
-      reads: createReads(settings.rpcUrl, chainId),
+      ...{ canonical, records, serviceRecords, clock, namespace, fault: faults.now },
+      reads: createNodeReads(settings.rpcUrl, chainId, serviceRecords),
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
     ...tenancy.handlers,
@@ -138,7 +139,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...{ streamPath: STREAM_PATH, fault: faults.now },
   })
   servePublishedContract(app)
-  serveControl(app, settings.controlToken, faults, applications)
+  serveControl(app, settings.controlToken, { faults, applications, serviceRecords, log })
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = followChain(canonical, { log, intelligence, progress, grants }, onCrash)
   const idle = async () => {
@@ -161,21 +162,18 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   return { url: `http://${address}`, streamUrl, setFault: faults.set, idle, stop }
 }
 
-/** Let who has the token set faults and decide about production access; without a token nobody can. */
-function serveControl(
-  app: FastifyInstance,
-  token: string | undefined,
-  faults: FaultSwitch,
-  applications: Applications,
-): void {
-  if (token === undefined) return
-  serveFaultControl(app, { token, ...faults })
-  serveAccessReview(app, token, applications)
+/** Open canonical state as it is served: as late as a fault says, with what lives at the service. */
+function openCanonical(settings: ServiceSettings, store: Store, faults: FaultSwitch) {
+  const serviceRecords = createServiceRecords(store)
+  seedRecords(store, serviceRecords, settings.records ?? [])
+  const late = createLaggingCanonical(settings.canonical, settings.clock, () => faults.now().indexer)
+  return { serviceRecords, canonical: createRecordedCanonical(late, serviceRecords, settings.entities) }
 }
 
 /** What is read without a change of anything: the chain's rows, the deployment, the directory, GraphQL over them. */
 function readHandlers(
   { canonical, deployment, entities, clock }: ServiceSettings,
+  records: ServiceRecords,
   cursors: Cursors,
   messages: Messages,
   intelligence: Intelligence,
@@ -187,7 +185,7 @@ function readHandlers(
     ...deploymentReads(source, deployment, new Date(clock.nowMs()).toISOString()),
     ...reads,
     queryGraphql: graphqlQuery(source, reads, onCrash),
-    ...directoryReads(source, entities),
+    ...directoryReads(source, entities, records),
     ...messageReads(source, messages),
     ...intelligenceReads(source, intelligence),
   }
@@ -278,18 +276,4 @@ function startGrants(
   const callsOf = grantCalls(contracts)
   const grants = createGrants({ rows, canonical, log, messages, donor, callsOf, onCrash })
   return { grants, handlers: grantOperations({ rows, grants, clock, chainId, contracts }) }
-}
-
-function createReads(rpcUrl: string, chainId: number): Reads {
-  // One try: a caller that reads "retryable" asks again.
-  const node = createPublicClient({
-    cacheTime: 0,
-    transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }),
-  })
-  return {
-    chainId,
-    node,
-    balanceOf: (token, owner) =>
-      node.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
-  }
 }

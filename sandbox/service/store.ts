@@ -28,6 +28,9 @@ CREATE INDEX IF NOT EXISTS transactions_hash ON transactions (hash);
 CREATE TABLE IF NOT EXISTS messages (
   id TEXT PRIMARY KEY, application_id TEXT, wallet TEXT NOT NULL, subject TEXT NOT NULL, body TEXT NOT NULL,
   created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS service_records (
+  kind TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, status TEXT NOT NULL, wallet TEXT NOT NULL,
+  at_ms INTEGER NOT NULL, PRIMARY KEY (kind, key)) STRICT;
 `
 
 /** The service's control state on disk, and the secrets' one-way and two-way forms. */

@@ -38,11 +38,12 @@ export function createLendingStory(
   keys: Pick<SandboxKeys, 'deployer' | 'whale'>,
   lending: Lending,
 ): SideStory {
-  const { primeVault, growthVault, rivalVault } = deployment.contracts
+  const { primeVault, growthVault, rivalVault, ownedVault, weatherVault } = deployment.contracts
   const [prime, growth, rival] = [primeVault.address, growthVault.address, rivalVault.address]
+  const owned = ownedVault.address
   const whale = createWhale(rpcUrl, deployment, keys)
-  const btc = { name: 'btc', vaults: [prime, rival], share: 0 } as const
-  const eth = { name: 'eth', vaults: [prime, growth, rival], share: 0.5 } as const
+  const btc = { name: 'btc', vaults: [prime, rival, owned, weatherVault.address], share: 0 } as const
+  const eth = { name: 'eth', vaults: [prime, growth, rival, owned], share: 0.5 } as const
   let lookAtTick = 0
 
   return async (nowS, tick) => {

@@ -11,6 +11,7 @@ import { createExitStory } from './exit-story.ts'
 import { createFundStory } from './fund-story.ts'
 import { createLendingStory } from './lending-story.ts'
 import { type NavSources, startNavSources } from './nav-sources.ts'
+import { createPartnerStory } from './partner-story.ts'
 import { startRivalLiquidator } from './rival-liquidator.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
 import { createTradeStory } from './trade-story.ts'
@@ -66,6 +67,7 @@ export async function startStory(
     createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot: canonical.snapshot }),
     createLendingStory(rpcUrl, deployment, keys, scenario.lending),
     createExitStory(rpcUrl, deployment, keys),
+    createPartnerStory(rpcUrl, deployment, keys, seed),
     sources.story,
     ...(scenario.indexerStalls ? [createStall(options)] : []),
   ]

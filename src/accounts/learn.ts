@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Recovered } from '../../agents/agent.ts'
+import type { Recovered } from '../../agents/protocol/experience.ts'
 import type { Accounts, CasesOf, Page, Recorded, SaidOfLot, Undecided } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import { outcomesOf, recoveriesOf } from './outcomes.ts'

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Recovered } from '../../agents/agent.ts'
+import type { Recovered } from '../../agents/protocol/experience.ts'
 import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
 import { earnedOf } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'

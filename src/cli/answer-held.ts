@@ -7,6 +7,7 @@ import { type Hold, isHeld, REJECTED, type Workflow } from '../workflow/workflow
 import { author } from './author.ts'
 import { type Io, usageError } from './command.ts'
 import { EXIT } from './exit-codes.ts'
+import { heldUpText } from './held-up.ts'
 import { order } from './outgoing.ts'
 import { identify, keyToSign, readPersonKey, type Signing } from './person-key.ts'
 import { type GivenPlace, placeOf, placeText } from './place.ts'
@@ -34,7 +35,8 @@ export async function answerHeld(
   { id, shownHash, ...signing }: Answered,
   io: Io,
 ): Promise<number> {
-  return order(await placeOf(given, io), async ({ mail, journal }) => {
+  const place = await placeOf(given, io)
+  return order(place, async ({ mail, journal }) => {
     const workflow = await findHeld(journal, id, placeText(given))
     const { hash } = workflow.hold
     if (shownHash !== undefined && shownHash.toLowerCase() !== hash) {
@@ -47,6 +49,8 @@ export async function answerHeld(
     await mail.answer(workflow, { verdict, hash, by })
     const done = verdict === 'approve' ? 'Approved' : 'Rejected'
     io.out(`${done}: ${workflow.id}, ${printable(workflow.proposal.summary)}\n  hash ${hash}\n`)
+    const heldUp = verdict === 'approve' ? await heldUpText(workflow, place) : null
+    if (heldUp !== null) io.out(`${printable(heldUp, 1_000)}\n`)
     return 0
   })
 }

@@ -17,11 +17,15 @@ const pinned = z.looseObject({ deployment: deployment.optional() })
  * Read what the run configuration of a keeper's records pins, for the names and units of tokens; nothing where only its
  * directory is known. No secret has to be there. Throws what reading it throws.
  */
-export function deploymentAt({ config }: GivenPlace, { file, directory }: Place): Deployment {
-  const named = config ?? (file === '' ? join(directory, 'run.yaml') : file)
+export function deploymentAt(given: GivenPlace, place: Place): Deployment {
+  const named = configOf(given, place)
   const found = existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : undefined
   return found ?? NOTHING
 }
+
+/** Name the run configuration of a keeper's records, which need not be there: a sandbox's lies in its directory. Pure. */
+export const configOf = ({ config }: GivenPlace, { file, directory }: Place): string =>
+  config ?? (file === '' ? join(directory, 'run.yaml') : file)
 
 /** Write what changed of each token, one line each. Pure. */
 export const changeLines = (changes: readonly TokenChange[], known: Deployment): readonly string[] =>

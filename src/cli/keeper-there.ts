@@ -1,6 +1,6 @@
 import { printable, RolekeeperError } from '../errors.ts'
 import { type KeeperAt, keeperAt } from '../journal/presence.ts'
-import { ROLE_NAME, ROLES } from '../service/contract/roles.ts'
+import { ROLE_NAME, SHIPPED_ROLES } from '../service/contract/roles.ts'
 import { usageError } from './command.ts'
 import { perhaps } from './nearest.ts'
 
@@ -33,7 +33,7 @@ export function rolesOf(there: KeeperThere): readonly string[] | null {
 /** Throws RolekeeperError `usage` for a role that is none of those that a keeper staffs, with the nearest. */
 export function checkRole(role: string | undefined, staffed: readonly string[] | null): void {
   if (role === undefined || (staffed === null ? ROLE_NAME.test(role) : staffed.includes(role))) return
-  const known = staffed ?? ROLES
+  const known = staffed ?? SHIPPED_ROLES
   throw usageError(
     `"${printable(role)}" is no role of this keeper.`,
     `${perhaps(role, known)}give one of ${known.join(', ')}`,

@@ -31,9 +31,7 @@ function msOf(text: string): number {
   return Number(digits) * (UNITS_MS[unit] ?? Number.NaN)
 }
 
-/** Where the state lives when nothing else is said. */
 export const DIRECTORY = { help: 'where the state lives (default: .rolekeeper)', value: 'DIR' } as const
-export const DEFAULT_DIRECTORY = '.rolekeeper'
 
 /** The seed of the sandbox's weather. */
 export const SEED = { help: 'of the weather: the same number gives the same story', value: 'N' } as const

@@ -5,8 +5,9 @@ import { RolekeeperError } from '../errors.ts'
 import { unwritable } from '../journal/faults.ts'
 import { createFolder } from '../journal/lock.ts'
 import type { JournalPlace } from '../journal/open.ts'
+import { DEFAULT_DIRECTORY, pathText } from '../ops/directory.ts'
 import { type Io, usageError } from './command.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY } from './options.ts'
+import { DIRECTORY } from './options.ts'
 
 /** Where a keeper's records are: in its directory, or in the Redis that its fleet shares. */
 export type Place = JournalPlace & {
@@ -36,7 +37,7 @@ export type GivenPlace = { readonly config?: string; readonly directory?: string
 export function placeText({ config, directory }: GivenPlace): string {
   const [option, path] = config === undefined ? ['--directory', directory] : ['--config', config]
   if (path === undefined) return ''
-  return ` ${option} ${/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`}`
+  return ` ${option} ${pathText(path)}`
 }
 
 /** What an instance of a fleet leaves in its directory, so that commands find the fleet's records from there. */

@@ -3,11 +3,13 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { RunConfig } from '../config/config.ts'
-import { RolekeeperError } from '../errors.ts'
+import { printable, RolekeeperError } from '../errors.ts'
 import { contentHash } from '../guard/content-hash.ts'
 import { submissionText } from '../guard/person.ts'
+import { nameAddress, nameOf } from '../guard/show.ts'
 import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
+import { DEFAULT_DIRECTORY } from '../ops/directory.ts'
 import type { Submitted } from '../ops/mail.ts'
 import type { SubmissionDraft } from '../ops/orders.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
@@ -15,9 +17,9 @@ import { counted, native } from '../units.ts'
 import { isHeld, isTerminal, type Workflow } from '../workflow/workflow.ts'
 import type { Io } from './command.ts'
 import { changeLines, deploymentAt } from './figures.ts'
-import { DEFAULT_DIRECTORY } from './options.ts'
 import { LOOK_MS, replyTo } from './order-reply.ts'
 import { type Desk, order } from './outgoing.ts'
+import { ownConfigAt } from './own-addresses.ts'
 import { identify, keyToSign } from './person-key.ts'
 import { type GivenPlace, placeOf } from './place.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
@@ -59,7 +61,12 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
     if (workflow === undefined) return 1
     show.end()
     if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
-    else if (workflow.shadow === true) io.out(shadowText(workflow, deploymentAt(place, at)))
+    else {
+      const known = deploymentAt(place, at)
+      const named = createNaming(workflow, known, place)
+      if (workflow.shadow === true) io.out(shadowText(workflow, known, named))
+      io.out(refusalText(workflow, named))
+    }
     return workflow.state === 'succeeded' || workflow.state === 'shadowed' ? 0 : 1
   } finally {
     show.end()
@@ -113,7 +120,7 @@ async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
 /** Show each state that a workflow reaches, until its end. */
 async function follow({ workflowId }: Submitted, { journal }: Desk, show: Show): Promise<Workflow> {
   let shown = 0
-  let shownHeld = false
+  let shownHash: string | null = null
   for (;;) {
     const workflow = await journal.get(workflowId)
     if (workflow !== null) {
@@ -122,8 +129,9 @@ async function follow({ workflowId }: Submitted, { journal }: Desk, show: Show):
         if (index >= shown) show.event(eventOf(workflow, each, transitions[index - 1]))
       }
       shown = transitions.length
-      if (isHeld(workflow) && !shownHeld) {
-        shownHeld = true
+      // Asked about anew, it has another hash.
+      if (isHeld(workflow) && workflow.hold?.hash !== shownHash) {
+        shownHash = workflow.hold?.hash ?? null
         await showHeld(workflow, show)
       }
       if (isTerminal(workflow.state)) return workflow
@@ -177,12 +185,34 @@ function verdictOf({ state, shadowed }: Workflow): string {
     : 'the guard clears it'
 }
 
-function shadowText(workflow: Workflow, known: Deployment): string {
+/** Puts names before the addresses of a text: those of the run configuration, and of signers their roles. */
+function createNaming({ signer }: Workflow, known: Deployment, place: GivenPlace): (text: string) => string {
+  const signers = ownConfigAt(place, null)?.signers ?? []
+  const theirs = new Map<string, string>(
+    signers.map(({ name, address }) => [address, `the ${name}'s signer`]),
+  )
+  return (text) =>
+    text.replace(ADDRESS, (address) => {
+      const whose = theirs.get(address.toLowerCase())
+      if (whose !== undefined) return `${whose} ${address}`
+      const who = { self: signer }
+      return nameOf(address, known, who) === null ? address : nameAddress(address, known, who)
+    })
+}
+const ADDRESS = /0x[0-9a-f]{40}(?![0-9a-f])/gi
+
+/** A refusal with its addresses as they are to be copied: the line of its end has them shortened. Empty where it names none. */
+function refusalText({ state, note }: Workflow, named: (text: string) => string): string {
+  if (state !== 'refused' || note === undefined || note.message.search(ADDRESS) < 0) return ''
+  return `In full: ${note.check}: ${printable(named(note.message), 4_000)}\n`
+}
+
+function shadowText(workflow: Workflow, known: Deployment, named: (text: string) => string): string {
   const { calls, ask, tokens, gas, gasWei } = shadowJson(workflow)
   const lines = [
     `Nothing was signed; ${verdictOf(workflow)}.`,
     ...(ask === null ? [] : [`A person would be asked first: ${ask.check}: ${ask.message}`]),
-    ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${call}`)]),
+    ...(calls.length === 0 ? [] : ['Calls:', ...calls.map((call) => `  ${named(call)}`)]),
     ...(tokens.length === 0
       ? []
       : ['Tokens:', ...changeLines(workflow.clearance?.predictedTokens ?? [], known)]),

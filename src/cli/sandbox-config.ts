@@ -16,7 +16,8 @@ export const sandboxConfig = (directory: string): RunConfig =>
     isWellKnown,
   })
 
-function readEnvironment(file: string): Record<string, string | undefined> {
+/** Read the environment of a sandbox, as `source` would. @throws RolekeeperError `sandbox.unreadable`. */
+export function readEnvironment(file: string): Record<string, string | undefined> {
   try {
     return parseEnv(readFileSync(file, 'utf8'))
   } catch (cause) {

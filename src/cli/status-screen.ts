@@ -21,8 +21,9 @@ export function statusScreen(status: KeeperStatus): string {
     tableOf('node', ['state', 'newest block', 'behind', 'errors'], status.nodes, (node) => [
       ...[node.node, node.state, node.head ?? '-', String(node.blocksBehind ?? '-'), String(node.errors)],
     ]),
-    tableOf('approval', ['role', 'what', 'expires', 'why'], status.approvals, (one) => [
-      ...[one.id.slice(0, 8), one.role, one.workflowType, in_(one.expires), safe(one.message)],
+    tableOf('approval', ['role', 'expires', 'about', 'why'], status.approvals, (one) => [
+      ...[one.id.slice(0, 8), one.role, in_(one.expires), safe(one.summary ?? one.workflowType)],
+      safe(one.message),
     ]),
   ]
   // To be noted elsewhere: as much of it as `audit verify --head` takes.

@@ -33,8 +33,8 @@ export function line({ mark, word, text, colour }: Row, clock: string, coloured:
 }
 
 /** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
-export const clean = (text: string) =>
-  printable(stripVTControlCharacters(text), 400).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+export const clean = (text: string, lengthMax = 400) =>
+  printable(stripVTControlCharacters(text), lengthMax).replace(/0x[0-9a-f]{40,}/gi, shortHex)
 /** Safe to show, with every address as it is typed: an alarm's fix is a command. */
 export const whole = (text: string) => printable(stripVTControlCharacters(text), 2_000)
 

@@ -256,7 +256,8 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
   const [mark, colour] = ENDS[state] ?? ['✗', 'yellow']
   const who = seen.several ? `${name(id)}  ${event.role.padEnd(13)}` : took(id, event.durationMs)
-  return [row(mark, state, clean(`${who}${total}${why}`), colour)]
+  // Why it ended holds what to do about it.
+  return [row(mark, state, clean(`${who}${total}${why}`, 2_000), colour)]
 }
 
 function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly Row[] {

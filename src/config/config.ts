@@ -7,6 +7,7 @@ import { addr } from '../service/contract/scalars.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { alarms, replies, secretsOfTarget } from './alarms.ts'
 import { assumptions } from './assumptions.ts'
+import { chain } from './chain.ts'
 import { checkYaml } from './check.ts'
 import { conflicts } from './conflicts.ts'
 import { FLEET_NAME, fleet, journal } from './fleet.ts'
@@ -190,21 +191,7 @@ export const runConfigSchema = (folder: string, { isWellKnown, ...from }: Config
       /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */
       queue: z.enum(['timers', 'bullmq']).default('timers'),
       fleet: fleet(from).optional(),
-      chain: z.strictObject({
-        id: whole(1, Number.MAX_SAFE_INTEGER),
-        finality: z.union([
-          z.literal('finalized'),
-          z.strictObject({ confirmations: whole(1, 10_000).transform(BigInt) }),
-        ]),
-        nodes: z
-          .strictObject({
-            read: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
-            send: z.array(secretUrl(from)).min(1, 'expected at least one node').max(10),
-            /** How many reading nodes must say the same; two of them where there are two or more. */
-            agree: whole(1, 10).optional(),
-          })
-          .transform((nodes) => ({ ...nodes, agree: nodes.agree ?? Math.min(2, nodes.read.length) })),
-      }),
+      chain: chain(from),
       service: z.strictObject({
         url: url(from, ['http', 'https']),
         /** Where the stream must be; absent, it is the service's own host. */

@@ -8,13 +8,16 @@ const DEPTH_MAX = 4
 /** Lists of which one entry more lets less through: those of both files hold, or a file would drop what all share. */
 const ADDED_UP: ReadonlySet<string> = new Set(['guard.deny', 'limits.allowances', 'approval.always'])
 
+/** The entry of a list that stands for all that the included file says in the same list. */
+export const INCLUDED = 'included'
+
 /** A YAML file with what it includes; `files` are all that were read, the first is its own. */
 export type YamlWithIncludes = YamlFile & { readonly files: readonly string[] }
 
 /**
  * Read a YAML file and what it includes: `include: ./shared.yaml` stands for all that the other file says, and what the
- * file says itself goes before it, mapping by mapping; a list replaces a list, but for those that only add up. A position
- * is where a value really is.
+ * file says itself goes before it, mapping by mapping; a list replaces a list, but for those that only add up, and where
+ * its entry `included` says that the other file's stand there. A position is where a value really is.
  * @throws RolekeeperError what reading throws, and `config.invalid` for an `include` that is no path, or goes too deep.
  */
 export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
@@ -29,20 +32,20 @@ export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
       facts: { file },
     })
   }
-  const other = included(isAbsolute(include) ? include : join(dirname(file), include), depth + 1, own.at)
+  const other = loadOther(isAbsolute(include) ? include : join(dirname(file), include), depth + 1, own.at)
   return {
     file,
     files: [file, ...other.files],
     value: merged(other.value, said, ''),
     at: (path) => {
-      const there = inOther(said, path)
-      return has(said, path) || !has(other.value, there) ? own.at(path) : other.at(there)
+      const { here, there } = placesOf(said, other.value, path)
+      return has(said, here) || !has(other.value, there) ? own.at(here) : other.at(there)
     },
   }
 }
 
 /** Read what is included; where it cannot be, say too which line names it. */
-function included(file: string, depth: number, at: YamlFile['at']): YamlWithIncludes {
+function loadOther(file: string, depth: number, at: YamlFile['at']): YamlWithIncludes {
   try {
     return loadWithIncludes(file, depth)
   } catch (error) {
@@ -55,14 +58,24 @@ function included(file: string, depth: number, at: YamlFile['at']): YamlWithIncl
   }
 }
 
-/** Where in the included file a path is: what it adds to a list comes after the file's own entries. */
-function inOther(said: unknown, path: Path): Path {
-  const [section = '', name = '', index, ...rest] = path
-  const list: unknown = Reflect.get(Object(Reflect.get(Object(said), section)), name)
-  return ADDED_UP.has(`${String(section)}.${String(name)}`) && Array.isArray(list) && index !== undefined
-    ? [section, name, Number(index) - list.length, ...rest]
-    : path
+/** A path of what was put together in both files: entries of the other one come behind the file's own, or where it says so. */
+function placesOf(said: unknown, other: unknown, path: Path): { readonly here: Path; readonly there: Path } {
+  const at = path.findIndex((step) => typeof step === 'number')
+  const [above, index, below] = [path.slice(0, at), Number(path[at]), path.slice(at + 1)]
+  const [own, theirs] = [valueAt(said, above), valueAt(other, above)]
+  if (at < 0 || !Array.isArray(own) || !Array.isArray(theirs)) return { here: path, there: path }
+  const adds = ADDED_UP.has(above.join('.'))
+  const marker = own.indexOf(INCLUDED)
+  if (!adds && marker < 0) return { here: path, there: path }
+  const first = marker < 0 ? own.length : marker
+  const isTheirs = index >= first && index < first + theirs.length
+  return isTheirs
+    ? { here: [...above, own.length, ...below], there: [...above, index - first, ...below] }
+    : { here: [...above, index < first ? index : index - theirs.length + 1, ...below], there: [...above, -1] }
 }
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((found, step) => Reflect.get(Object(found), step), value)
 
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
@@ -77,7 +90,10 @@ const has = (value: unknown, [first, ...rest]: Path): boolean =>
 
 /** Put mappings together, the second going before the first. Pure. */
 function merged(under: unknown, over: unknown, path: string): unknown {
-  if (ADDED_UP.has(path) && Array.isArray(under) && Array.isArray(over)) return [...over, ...under]
+  if (Array.isArray(under) && Array.isArray(over)) {
+    if (over.includes(INCLUDED)) return over.flatMap((each: unknown) => (each === INCLUDED ? under : [each]))
+    return ADDED_UP.has(path) ? [...over, ...under] : over
+  }
   if (!isMapping(under) || !isMapping(over)) return over
   const keys = [...new Set([...Object.keys(under), ...Object.keys(over)])]
   return Object.fromEntries(

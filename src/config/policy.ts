@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { checkYaml } from './check.ts'
+import { INCLUDED } from './include.ts'
 import type { Path, YamlFile } from './yaml.ts'
 
 /** The schemas of a policy's sections, each from the room that enforces it. */
@@ -69,6 +70,11 @@ export function policyEditorSchema<S extends PolicySections>(role: Role, section
       ...{ io: 'input', unrepresentable: 'any' },
       override: ({ jsonSchema }) => {
         delete jsonSchema.required
+        // Where a list goes on with what the included file says.
+        const { items } = jsonSchema
+        const isWritten = typeof items === 'object' && !Array.isArray(items) && items.anyOf === undefined
+        if (isWritten && items.type !== 'string')
+          jsonSchema.items = { anyOf: [items, { type: 'string', const: INCLUDED }] }
       },
     }),
     title: `Policy of the ${role}`,

@@ -2,10 +2,11 @@ import type { Colleague, Ended, InFlight } from '../../agents/agent.ts'
 import { type Brief, briefOf } from '../workflow/brief.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 
-const DAY_MS = 86_400_000
+/** For how long what ended is remembered as recent, ms. */
+export const RECENT_MS = 86_400_000
 const ROWS_MAX = 500
 
-/** What ended of late, newest first. */
+/** What ended of late, newest first; what was quarantined for as long as it is among the newest: it is for a person. */
 type Recent = { readonly add: (workflow: Workflow) => void; readonly list: () => readonly Ended[] }
 
 /** Create a role's memory of what ended in the last day, from the journal's newest workflows. */
@@ -13,17 +14,20 @@ export function createRecent(newest: readonly Workflow[], nowMs: () => number): 
   let rows = newest
     .flatMap((workflow) => ended(workflow))
     .toSorted((one, other) => other.endedAtMs - one.endedAtMs)
-    .slice(0, ROWS_MAX)
+    .filter(isKept)
   return {
     add: (workflow) => {
-      rows = [...ended(workflow), ...rows].slice(0, ROWS_MAX)
+      rows = [...ended(workflow), ...rows].filter(isKept)
     },
-    list: () => {
-      rows = rows.filter(({ endedAtMs }) => endedAtMs > nowMs() - DAY_MS)
-      return rows
-    },
+    // Kept while a clock that jumped is put back.
+    list: () =>
+      rows.filter(({ state, endedAtMs }) => state === 'quarantined' || endedAtMs > nowMs() - RECENT_MS),
   }
 }
+
+/** What is refused again and again pushes nothing out that is for a person. */
+const isKept = ({ state }: Ended, index: number): boolean =>
+  index < ROWS_MAX || (state === 'quarantined' && index < 2 * ROWS_MAX)
 
 function ended(workflow: Workflow): readonly Ended[] {
   const { state, createdAtMs, updatedAtMs, note } = workflow

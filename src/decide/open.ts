@@ -13,6 +13,7 @@ import {
   type Workflow,
   type WorkflowState,
 } from '../workflow/workflow.ts'
+import { RECENT_MS } from './around.ts'
 
 /** What opening a workflow needs. */
 type OpenDeps = {
@@ -50,6 +51,9 @@ const REOPENS: ReadonlySet<TerminalState> = new Set([
   'superseded',
 ])
 
+/** Ends after which it has its effect, or had it in shadow: what another undid since is due again where it says that it is. */
+const DONE: ReadonlySet<WorkflowState> = new Set(['succeeded', 'unconfirmed', 'partial', 'shadowed'])
+
 /** Whether an opportunity whose last round stands so may be tried again. Pure. */
 export const isReopened = (state: WorkflowState): boolean => isTerminal(state) && REOPENS.has(state)
 
@@ -64,10 +68,17 @@ export const rejectedText = (id: string) =>
 type Round = Pick<Workflow, 'round' | 'claimedRounds' | 'refusedSinceMs'>
 
 /** The round that an opportunity would begin now, or why it begins none. Pure. */
-function nextRound(last: LastRound | null, isTakenBack: boolean, nowMs: number): Checked<{ next: Round }> {
+function nextRound(
+  last: LastRound | null,
+  { comesBack }: Pick<Proposal, 'comesBack'>,
+  isTakenBack: boolean,
+  nowMs: number,
+): Checked<{ next: Round }> {
   if (last === null) return { ok: true, next: { round: 0 } }
   if (!isTerminal(last.state)) return refuse('already_in_flight', `Workflow ${last.id} is about it already.`)
   if (last.check === REJECTED && !isTakenBack) return refuse(REJECTED, rejectedText(last.id))
+  if (comesBack === true && DONE.has(last.state) && nowMs - last.updatedAtMs >= RECENT_MS)
+    return { ok: true, next: { round: last.round + 1 } }
   if (last.state === 'partial')
     return refuse(
       'partially_done',
@@ -114,9 +125,12 @@ function overdue(
   )
 }
 
+/** What of a proposal says which opportunity it is. */
+export type About = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence'>
+
 /** Name the opportunity that a proposal is, for who asks. Pure. */
 export const opportunityOf = (
-  { workflowType, kind, subject, occurrence }: Proposal,
+  { workflowType, kind, subject, occurrence }: About,
   { role, chainId, shadow }: Opener,
 ): string => opportunityKey({ chainId, role, workflowType, kind, subject, occurrence, shadow })
 
@@ -135,7 +149,7 @@ export async function openProposal(
   const nowMs = deps.nowMs()
   const last = await deps.journal.byOpportunity(opportunity)
   const isTakenBack = last?.check === REJECTED && (await deps.isTakenBack?.(last.id)) === true
-  const allowed = nextRound(last, isTakenBack, nowMs)
+  const allowed = nextRound(last, proposal, isTakenBack, nowMs)
   if (!allowed.ok) return allowed
   const { next } = allowed
   const overdueMs = nowMs - (next.refusedSinceMs ?? nowMs)

@@ -19,6 +19,7 @@ import {
   parseAnswer,
   parseSignerOrder,
   parseSubmission,
+  roleAbsent,
 } from '../ops/orders.ts'
 import { ORDERS } from '../queue/queue.ts'
 
@@ -48,7 +49,7 @@ export function fleetMail(
   }
   const read = async () => {
     const all = await readOrders(held.seat, store)
-    // What somebody acted on is brought to its end, however late.
+    // What somebody acted on may have come to something: whoever goes on with it says so.
     const isWanted = ({ ageS, isTaken }: WaitingOrder) => isTaken || ageS * 1_000 <= AGE_MS_MAX
     for (const { id } of all.filter((order) => !isWanted(order))) await reply(id, tooLate)
     return all.filter(isWanted)
@@ -60,7 +61,9 @@ export function fleetMail(
     })
     return (await reading).flatMap((order) => {
       const text = textOf(order, kind)
-      return text === undefined ? [] : [{ id: order.id, order: parse(text) }]
+      if (text === undefined) return []
+      const late = order.ageS * 1_000 > AGE_MS_MAX ? { isLate: true as const } : {}
+      return [{ id: order.id, order: parse(text), ...late }]
     })
   }
   return {
@@ -127,7 +130,8 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
     submit: (id, submission) => {
       const { role } = submission
       const seat = seats.find(({ roles }) => roles.includes(role))?.name
-      const absent = refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
+      const staffed = seats.flatMap(({ roles }) => roles)
+      const absent = roleAbsent(role, staffed)
       return place<Submitted>(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
     },
     orderAbout: (id, order) => {

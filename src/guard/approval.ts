@@ -10,11 +10,23 @@ import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
 import { type Approvers, approvers, quorum } from './approvers.ts'
 import { contentHash } from './content-hash.ts'
 
+/**
+ * Who owns a vault, what it charges and who may act for it: a person is asked about each, whatever a policy says. A signature
+ * of one of these gives away what no limit of a policy is about.
+ */
+const HELD: ReadonlySet<WorkflowType> = new Set([
+  'role.vault_owner.vaultOwnerTransferUpdate',
+  'role.vault_owner.vaultFeeConfigUpdate',
+  'role.vault_owner.vaultCuratorFeeSettingsSave',
+  'role.vault_owner.vaultAllocatorUpdate',
+  'role.vault_owner.vaultRoleSettingsSave',
+])
+
 /** `approval` of a policy: what a person is asked about before anything of it is prepared. */
 export const approvalPolicy = (pinned: readonly Denomination[]) =>
   settings(
     {
-      /** Workflow types that are always asked about. */
+      /** Workflow types that are always asked about, beside those of {@link HELD}. */
       always: z.array(z.enum(WORKFLOW_TYPES)).max(WORKFLOW_TYPES.length),
       /** Above this much of what leaves us, by the token's symbol. */
       aboveAssets: byToken(pinned, z.record(z.string().min(1).max(32), assetAmount(pinned))),
@@ -106,6 +118,11 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
   if (loosens === true) {
     const message = 'It takes a protection away: a person is always asked about that.'
     return { check: 'approval_loosens', message }
+  }
+  if (HELD.has(workflowType)) {
+    const message =
+      'It is about who owns a vault, who acts for it, or what it charges: a person is asked, whatever the policy says.'
+    return { check: 'approval_held', message }
   }
   if (approval.always.has(workflowType)) {
     return { check: 'approval_always', message: `The policy asks about every ${workflowType}.` }

@@ -3,7 +3,7 @@ import type { Call } from '../chain/nodes.ts'
 import type { PinnedContract } from '../service/contract/deployment.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { ClearedCall } from './calls/call.ts'
-import type { AllowanceSeen } from './effects.ts'
+import { type AllowanceSeen, sharesOf } from './effects.ts'
 import type { Effects, Subject } from './policy/conditions.ts'
 import { pinsOf } from './policy/deployment.ts'
 import { type Arguments, memberAt, placesOf } from './policy/paths.ts'
@@ -18,7 +18,7 @@ export type TokenReads = {
   readonly allowances: () => readonly AllowanceSeen[]
 }
 
-/** Ask for our balance of every token, and for what each contract that a bundle calls may take. */
+/** Ask for our balance of every token and of the shares that effects name, and for what each contract that a bundle calls may take. */
 export function askTokens(
   effects: Effects,
   subject: Subject,
@@ -26,7 +26,8 @@ export function askTokens(
   { before, after }: { readonly before: Reads; readonly after: Reads },
 ): TokenReads {
   const { self, deployment } = subject
-  const balances = deployment.assets.map(({ address: token }) => ({
+  const tokens = [...deployment.assets.map(({ address }) => address), ...sharesOf(effects, subject)]
+  const balances = tokens.map((token) => ({
     token,
     was: before.ask(balanceView(token, self)),
     is: after.ask(balanceView(token, self)),

@@ -2,7 +2,6 @@ import type { Address } from 'viem'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { native } from '../units.ts'
-import type { Proposal } from '../workflow/proposal.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'
@@ -10,14 +9,14 @@ import { checkStanding } from './budget.ts'
 import { askTokens, contractsOf, type TokenReads } from './bundle-reads.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
-import { checkAllowances, checkChanges, checkLogs, loggedChanges } from './effects.ts'
+import { clearanceOf } from './clearance.ts'
+import { checkAllowances, checkChanges, checkLogs } from './effects.ts'
 import { checkBlockLag, checkHeadAge } from './freshness.ts'
 import { askPins, type PinReads } from './pins.ts'
 import type { Effects, Subject } from './policy/conditions.ts'
 import { checkReads } from './policy/deployment.ts'
 import type { Ruleset } from './ruleset.ts'
 import type { Judgement } from './sanity/judgement.ts'
-import { usesOf } from './uses.ts'
 import { createReads, type Reads } from './views.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
@@ -42,8 +41,6 @@ export type FinalOptions = {
 }
 
 type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate'> }
-
-const BPS = 10_000n
 
 /**
  * Clear the final bundle for signing, or refuse it: everything static again, then one call a node for the
@@ -72,7 +69,7 @@ export async function checkFinal(
     pins.check(result) ??
     checkBlock(result, bundle.frozen, options) ??
     checkShown(result, changes, bundle, asked, options)
-  return refusal ?? withinGas(clearanceOf(result, changes, bundle, asked, options), options)
+  return refusal ?? withinGas(clearanceOf(result, changes, { ...bundle, ...asked, ...options }), options)
 }
 
 /** What clearing a bundle would ask of the chain; null where it is refused unasked. Pure. */
@@ -232,50 +229,6 @@ function checkRan(result: SimulationResult, calls: readonly ClearedCall[]): Refu
     'simulation_reverted',
     `The call of rule ${failed.rule.id} reverts on our node with ${selector === '0x' ? 'no data' : selector}.`,
   )
-}
-
-/** What is cleared: these bytes, under these rules, with these effects. */
-const clearanceOf = (
-  { block, bundle, timestampS }: SimulationResult,
-  predictedTokens: readonly TokenChange[],
-  { calls, subject, notAfterMs }: Bundle,
-  { judgement }: Asked,
-  { workflow, ruleset, nowMs }: FinalOptions,
-): Clearance => ({
-  rulesetHash: ruleset.hash,
-  blockNumber: block.number,
-  blockHash: block.hash,
-  atMs: nowMs,
-  notAfterMs,
-  payloads: calls.map((call, index) => payloadOf(call, bundle[index], workflow.proposal, ruleset, subject)),
-  predictedTokens,
-  allowances: calls.flatMap(({ approval }) => approval ?? []),
-  uses: usesOf(
-    calls,
-    bundle.flatMap(({ logs }) => logs),
-    subject,
-  ),
-  ...(judgement.gasWeiMax === undefined ? {} : { gasWeiMax: judgement.gasWeiMax(timestampS) }),
-  ...(judgement.holdings === undefined ? {} : { holdings: judgement.holdings() }),
-})
-
-function payloadOf(
-  call: ClearedCall,
-  ran: SimulationResult['bundle'][number] | undefined,
-  { workflowType }: Proposal,
-  { gasHeadroomBps, sanity }: Ruleset,
-  subject: Subject,
-): Clearance['payloads'][number] {
-  const gasUsed = ran?.gasUsed ?? 0n
-  // Who is to pay in the same call must not know by its gas whether it is tried out.
-  const isPaid = sanity.get(workflowType)?.loses !== undefined
-  const wanted = isPaid ? call.rule.gasMax : (gasUsed * gasHeadroomBps) / BPS
-  const gasLimit = wanted < call.rule.gasMax ? wanted : call.rule.gasMax
-  const tokens = loggedChanges(ran?.logs ?? [], subject.self)
-  return {
-    payload: { to: call.to, data: call.data, valueWei: call.valueWei, gasLimit },
-    predicted: { gasUsed, tokens },
-  }
 }
 
 function withinGas(

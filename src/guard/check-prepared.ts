@@ -1,7 +1,9 @@
-import { type Checked, printable, type Refusal, refuse } from '../errors.ts'
+import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { blockedText } from '../service/contract/blocked-reasons.ts'
 import type { PreparedWorkflow } from '../service/contract/prepared-workflow.ts'
 import { REQUEST_ID } from '../service/contract/scalars.ts'
 import { isOwn, WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import type { FrozenAnswer, Workflow } from '../workflow/workflow.ts'
 import type { ClearedCall } from './calls/call.ts'
 import { checkCallee, checkSequence } from './calls/sequence.ts'
@@ -38,23 +40,24 @@ export function checkPrepared(options: {
   const { workflow, frozen, ruleset, nowMs } = options
   const { answer } = frozen
   const known = judged.get(frozen)
+  const { workflowType } = workflow.proposal
+  // What is done by preparing it has no age: none undoes what may be saved by now, and a reply that was lost comes again as it
+  // was stored, maybe after its end. Nothing follows from it but the question whether the service shows it.
+  const ageOf = (notAfterMs: number) =>
+    isMetadata(workflowType) ? null : checkAnswerAge(frozen, ruleset.freshness, notAfterMs, nowMs)
   if (known !== undefined && isAbout(known, workflow, ruleset)) {
-    const aged = checkAnswerAge(frozen, ruleset.freshness, known.check.notAfterMs, nowMs)
+    const aged = ageOf(known.check.notAfterMs)
     return aged ?? { ok: true, ...known.check }
   }
   const requested = checkRequest({ ...workflow, ruleset })
   if (!requested.ok) return requested
   const lifetime = lifetimeOf(frozen, ruleset.freshness)
   const refusal =
-    checkBinding(workflow, answer) ??
-    checkPreflight(workflow, answer, ruleset) ??
-    checkAnswerAge(frozen, ruleset.freshness, lifetime.notAfterMs, nowMs)
+    checkBinding(workflow, answer) ?? checkPreflight(workflow, answer, ruleset) ?? ageOf(lifetime.notAfterMs)
   if (refusal !== null) return refusal
   const deadlineS = BigInt(Math.floor(lifetime.endsAtMs / 1_000))
   const subject: Subject = { ...requested.subject, deadlineS }
-  const { workflowType } = workflow.proposal
-  const rules = ruleset.rules.get(workflowType) ?? []
-  const calls = checkSequence(answer, workflow.chainId, rules, subject, workflow.attestation)
+  const calls = checkCalls(workflow, answer, ruleset, subject)
   if (!calls.ok) return calls
   const callee = ruleset.sanity.get(workflowType)?.callee
   const unlike =
@@ -64,6 +67,23 @@ export function checkPrepared(options: {
   const check = { calls: calls.calls, subject, notAfterMs: lifetime.notAfterMs }
   judged.set(frozen, { workflow, ruleset, check })
   return { ok: true, ...check }
+}
+
+/** Judge the calls of an answer: what is done by preparing it has none, and one that comes with it is nothing that we asked for. */
+function checkCalls(
+  { proposal: { workflowType }, chainId, attestation }: BoundWorkflow,
+  answer: PreparedWorkflow,
+  { rules }: Ruleset,
+  subject: Subject,
+): Checked<{ readonly calls: readonly ClearedCall[] }> {
+  if (!isMetadata(workflowType))
+    return checkSequence(answer, chainId, rules.get(workflowType) ?? [], subject, attestation)
+  const { length } = answer.transactions
+  if (length === 0) return { ok: true, calls: [] }
+  return refuse(
+    'transactions_unasked',
+    `The answer has ${length} transactions; ${workflowType} is done by preparing it, and has none.`,
+  )
 }
 
 type Judged = {
@@ -96,7 +116,8 @@ function checkBinding(workflow: BoundWorkflow, answer: PreparedWorkflow): Refusa
   if (answer.workflowType !== type) {
     return refuse('workflow_mismatch', `We asked for ${type}; the answer is for another workflow type.`)
   }
-  if (answer.status !== 'prepared') {
+  // What is done by preparing it may be done by now; what we have to sign is not.
+  if (answer.status !== 'prepared' && !isMetadata(type)) {
     return refuse(
       'already_final',
       `The answer's status is ${answer.status}; ${type} must be signed by us first.`,
@@ -122,8 +143,7 @@ function checkPreflight(workflow: BoundWorkflow, answer: PreparedWorkflow, rules
   const { preflight, canonicalPostconditions } = answer
   const { status, blockedReasons, freshness, revalidateAtExecution } = preflight
   if (status !== 'passed' || blockedReasons.length > 0) {
-    const reasons = blockedReasons.length === 0 ? 'no reason given' : printable(blockedReasons.join(', '))
-    return refuse('preflight_blocked', `The service's preflight is ${status}: ${reasons}.`)
+    return refuse('preflight_blocked', blockedText(preflight))
   }
   // Behind the preflight: one that is blocked has none. What is our own is over when the chain says so.
   if (canonicalPostconditions.length === 0 && !isOwn(workflow.proposal.workflowType)) {

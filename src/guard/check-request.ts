@@ -1,18 +1,20 @@
 import type { Address } from 'viem'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import type { PinnedContract } from '../service/contract/deployment.ts'
+import type { Deployment, PinnedContract } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
-import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
+import { agentRoleOf, WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { amountText, usd } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
-import { type Effects, type Subject, sumOf } from './policy/conditions.ts'
+import { checkArguments } from './calls/arguments.ts'
+import { checkAskedCall } from './calls/call.ts'
+import { type Effects, listed, type Subject, sumOf } from './policy/conditions.ts'
 import { rulesFor } from './policy/rule.ts'
 import { asAddress } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
 
 /**
- * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, its
- * exposure, the limit of one workflow. Pure.
+ * Judge a proposal by policy before the service hears of it: role, type, input, the contracts that it is about, what
+ * it fixes of the calls that the rules allow, its exposure, the limit of one workflow. Pure.
  */
 export function checkRequest(request: {
   readonly proposal: Proposal
@@ -30,9 +32,9 @@ export function checkRequest(request: {
   }
   const effects = ruleset.effects.get(workflowType)
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], proposal.input)
-  if (effects === undefined || rules.length === 0) {
-    return notAllowed(workflowType)
-  }
+  const ofInput = ruleset.metadata.get(workflowType)
+  if (effects === undefined || (rules.length === 0 && ofInput === undefined))
+    return notAllowed(workflowType, role)
   const input = WORKFLOW_CATALOGUE[workflowType].input.safeParse(proposal.input)
   if (!input.success) {
     const path = input.error.issues[0]?.path.join('.') ?? ''
@@ -40,16 +42,27 @@ export function checkRequest(request: {
   }
   const found = subjectOf(proposal, signer, ruleset)
   if (!found.ok) return found
+  // No call exists yet that could be valid too long.
+  const subject: Subject = { ...found.subject, deadlineS: 0n }
+  const unfit = ofInput === undefined ? null : checkArguments(proposal.input, ofInput, subject)
+  if (unfit !== null) return unfit
+  // One that may be missing is judged when it is there.
+  const required = rules.filter(({ optional }) => !optional)
+  const beyond = required.map((rule) => checkAskedCall(rule, subject)).find((refusal) => refusal !== null)
+  if (beyond) return beyond
   const limit = ruleset.limits.perWorkflow.usdMicrosMax
   if (exposure.usdMicros > limit) {
     return refuse(
       'limit_workflow_usd',
-      `The proposal moves ${usd(exposure.usdMicros)}; the policy allows ${usd(limit)} a workflow. Fix: lower the strategy's size, or raise limits.perWorkflow.movedMax.`,
+      `The proposal moves ${usd(exposure.usdMicros)}; the policy allows ${usd(limit)} a workflow. Fix: ${lessOf(proposal)}, or raise limits.perWorkflow.movedMax.`,
     )
   }
-  // No call exists yet that could be valid too long.
-  return checkExposure(proposal, effects, { ...found.subject, deadlineS: 0n }, ruleset) ?? found
+  return checkExposure(proposal, effects, subject, ruleset) ?? found
 }
+
+/** What a person asks for, no strategy sizes. */
+const lessOf = ({ kind }: Pick<Proposal, 'kind'>): string =>
+  kind === 'order' ? 'submit less at once, the rest as an order of its own' : "lower the strategy's size"
 
 /**
  * Count what a workflow that a person asks for exposes: what guard.effects lets out of the input, at the policy's prices.
@@ -61,18 +74,22 @@ export function exposureOf(
   ruleset: Ruleset,
 ): Checked<{ readonly exposure: Proposal['exposure'] }> {
   const effects = ruleset.effects.get(request.workflowType)
-  if (effects === undefined) return notAllowed(request.workflowType)
+  if (effects === undefined) return notAllowed(request.workflowType, ruleset.role)
   const found = subjectOf(request, signer, ruleset)
   return found.ok
     ? countExposure(request.workflowType, effects, { ...found.subject, deadlineS: 0n }, ruleset)
     : found
 }
 
-const notAllowed = (type: string): Refusal =>
-  refuse(
-    'workflow_not_allowed',
-    `No rule allows this ${type}. Fix: add its calls to guard.allow, or stop proposing it.`,
-  )
+function notAllowed(type: WorkflowType, role: Role): Refusal {
+  const own = agentRoleOf(type)
+  const otherwise = 'add its calls to guard.allow, or its input to guard.metadata, or stop proposing it'
+  const fix =
+    own === null || own === role
+      ? otherwise
+      : `it belongs to the ${own}: propose it as that role; or ${otherwise}`
+  return refuse('workflow_not_allowed', `No rule of the ${role} allows this ${type}. Fix: ${fix}.`)
+}
 
 /** Find what a request is about among the pinned contracts; refuse one that is not. Pure. */
 export function subjectOf(
@@ -81,11 +98,11 @@ export function subjectOf(
   { deployment, effects, ours = [], sharing = [] }: Ruleset,
 ): Checked<{ readonly subject: Omit<Subject, 'deadlineS'> }> {
   const market = pinned(deployment.markets, input.marketAddress)
-  if (market === undefined) return notPinned('market', input.marketAddress)
+  if (market === undefined) return notPinned('market', input.marketAddress, deployment)
   const vault = pinned(deployment.vaults, input.vaultAddress)
-  if (vault === undefined) return notPinned('vault', input.vaultAddress)
+  if (vault === undefined) return notPinned('vault', input.vaultAddress, deployment)
   const fund = pinned(deployment.funds, input.fundAddress)
-  if (fund === undefined) return notPinned('fund', input.fundAddress)
+  if (fund === undefined) return notPinned('fund', input.fundAddress, deployment)
   const self: Address = `0x${signer.slice(2).toLowerCase()}`
   const about = { market, vault, fund, deployment, effects: effects.get(workflowType) }
   return { ok: true, subject: { input, self, ours, sharing, ...about } }
@@ -95,10 +112,19 @@ export function subjectOf(
 const pinned = <P extends PinnedContract>(pins: readonly P[], named: unknown): P | null | undefined =>
   named === undefined ? null : pins.find(({ address }) => address === asAddress(named))
 
-const notPinned = (what: 'market' | 'vault' | 'fund', address: unknown): Refusal =>
-  refuse(`${what}_not_pinned`, `The ${what} ${address} is not in deployment.${what}s.`)
+/** Refuse what the run configuration does not name, and say what it does name. */
+function notPinned(what: 'market' | 'vault' | 'fund', address: unknown, deployment: Deployment): Refusal {
+  const pins = deployment[`${what}s`].map(({ name, address: at }) =>
+    name === undefined ? at : `${name} ${at}`,
+  )
+  const these = pins.length === 0 ? 'which has none' : `which has ${listed(pins)}`
+  return refuse(
+    `${what}_not_pinned`,
+    `The ${what} ${address} is not in deployment.${what}s, ${these}. Fix: ${pins.length === 0 ? '' : 'name one of these, or '}pin it there with the hash of its code and start the keeper anew.`,
+  )
+}
 
-/** What may leave us by `effects`, and what it and what it moves count as at least; of what is paid for, what may be lost. */
+/** What may leave us by `effects`, and what it and what it moves count as at least; of what is paid for, what may be lost, and of shares, what they are. */
 function countExposure(
   type: WorkflowType,
   effects: Effects,
@@ -111,7 +137,8 @@ function countExposure(
   if (assets === null || (out !== undefined && token === null)) {
     return refuse('exposure_unknown', 'What may leave us by guard.effects does not follow from the input.')
   }
-  const lost = ruleset.sanity.get(type)?.loses?.(subject) ?? { token, assets }
+  const judged = ruleset.sanity.get(type)
+  const lost = judged?.loses?.(subject) ?? judged?.counts?.(subject) ?? { token, assets }
   const worths = [
     worthOf(lost.token, lost.assets, ruleset),
     ...effects.moves.map((item) =>

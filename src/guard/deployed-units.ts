@@ -54,7 +54,8 @@ type Judge = () => UnitDifference | null
 /**
  * Ask the chain for every unit that a deployment states: the decimals of assets, what markets, vaults and funds count in,
  * and a share price and a price, each recomputed with those decimals. The returned function judges the answers: an asset
- * that does not answer is refused; a vault, market or fund that has no such view is not judged by it.
+ * that does not answer is refused, and a vault that is said to lend one; a vault, market or fund that has no such view is not
+ * judged by it otherwise.
  */
 export function askUnits(
   { assets, markets, vaults, funds }: Deployment,
@@ -65,7 +66,7 @@ export function askUnits(
     ...assets.map((asset) => askAsset(asset, reads)),
     ...askSymbols(assets, reads),
     ...markets.map((market) => askMarket(market, reads)),
-    ...vaults.map((vault) => askVault(vault.address, decimalsOf, reads)),
+    ...vaults.map((vault) => askVault(vault, decimalsOf, reads)),
     ...funds.map((fund) => askFund(fund, reads)),
     ...funds.flatMap((fund) =>
       markets
@@ -143,7 +144,11 @@ function askFund({ address: of, quoteAsset }: Deployment['funds'][number], { ask
 }
 
 /** A vault's whole share is worth what its assets and shares in all say, with the decimals of its asset. */
-function askVault(of: Address, decimalsOf: ReadonlyMap<Address, number>, { ask }: Ask): Judge {
+function askVault(
+  { address: of, asset: said }: Deployment['vaults'][number],
+  decimalsOf: ReadonlyMap<Address, number>,
+  { ask }: Ask,
+): Judge {
   const asset = ask(addressView('asset', of))
   const shareDecimals = ask(decimalsView(of))
   const totalAssets = ask(view('totalAssets', of, [], uint))
@@ -151,6 +156,11 @@ function askVault(of: Address, decimalsOf: ReadonlyMap<Address, number>, { ask }
   const worth = ask(view('convertToAssets', of, [PROBE_SHARES], uint))
   return () => {
     const at = asset()
+    if (said !== undefined && said !== at) {
+      const what = `The asset of vault ${of}`
+      const write = at === null ? {} : { write: `asset: "${at}"` }
+      return differs({ what, of, said, real: at ?? 'nothing', path: 'vaults', ...write })
+    }
     if (at === null) return null
     const decimals = decimalsOf.get(at)
     if (decimals === undefined) {

@@ -4,6 +4,7 @@ import { type Refusal, refuse } from '../errors.ts'
 import { amountText } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
 import { type Effects, type Subject, sumOf } from './policy/conditions.ts'
+import { pinsOf } from './policy/deployment.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
@@ -53,6 +54,21 @@ export function recipientsOf(logs: readonly Log[], account: Address): readonly A
   return [...new Set(paid.flatMap(({ topics }) => asAddress(topics[2]) ?? []))]
 }
 
+/** A token of the deployment, or shares that the effects of the type let out: how much of them is what balances say. */
+const mayLeave = (token: Address, subject: Subject): boolean =>
+  subject.deployment.assets.some((asset) => asset.address === token) ||
+  sharesOf(subject.effects, subject).includes(token)
+
+/** Pinned contracts whose shares effects name: vaults and channels are tokens too, and none of deployment.assets. Pure. */
+export function sharesOf(effects: Effects | undefined, subject: Subject): readonly Address[] {
+  const { assets } = subject.deployment
+  const named = [...(effects?.out ?? []), ...(effects?.in ?? [])].map(({ token }) => token.resolve(subject))
+  const pinned = pinsOf(subject.deployment).map(({ address }) => address)
+  return [...new Set(pinned)].filter(
+    (each) => named.includes(each) && !assets.some(({ address }) => address === each),
+  )
+}
+
 /** Refuse a token outside of the deployment that leaves us, and an approval that no read of ours covers. Pure. */
 export function checkLogs(
   logs: readonly Log[],
@@ -61,7 +77,7 @@ export function checkLogs(
 ): Refusal | null {
   for (const { address, topics } of logs) {
     if (asAddress(topics[1]) !== subject.self) continue
-    if (topics[0] === TRANSFER && !subject.deployment.assets.some((asset) => asset.address === address)) {
+    if (topics[0] === TRANSFER && !mayLeave(address, subject)) {
       return refuse(
         'unknown_token_left',
         `The token ${address}, which is not in deployment.assets, would leave us.`,

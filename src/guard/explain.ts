@@ -11,7 +11,7 @@ import { type Arguments, memberAt, placesOf } from './policy/paths.ts'
 import { type Leaf, type Rule, rulesFor } from './policy/rule.ts'
 import { asAddress, asValue } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
-import { nameAddress, type Scene, showLike, showTest } from './show.ts'
+import { nameAll, type Scene, showLike, showTest } from './show.ts'
 
 /** What one rule says of one call: it clears it, or every condition that failed, or what already stands before those. */
 type RuleVerdict = {
@@ -122,12 +122,6 @@ function sayFailed({ path, kind }: Leaf, test: Condition, args: Arguments, scene
   const source = text.startsWith('$') ? ` (${text})` : ''
   return `${name} is ${shown}; allowed is ${showTest(test, path, place, scene)}${source}.`
 }
-
-/** Put the run configuration's names before the addresses of a text. */
-const nameAll = (text: string, { subject, ruleset }: Scene): string =>
-  text.replace(/0x[0-9a-f]{40}(?![0-9a-f])/g, (address) =>
-    nameAddress(address, ruleset.deployment, subject.self),
-  )
 
 const named = (refusal: Refusal, scene: Scene): Refusal => ({
   ...refusal,

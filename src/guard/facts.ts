@@ -3,7 +3,7 @@ import { checkArguments } from './calls/arguments.ts'
 import type { ClearedCall } from './calls/call.ts'
 import type { Fact } from './policy/compile-facts.ts'
 import type { Subject } from './policy/conditions.ts'
-import type { SanityCheck } from './sanity/judgement.ts'
+import type { About, SanityCheck } from './sanity/judgement.ts'
 import type { Reads, View } from './views.ts'
 
 /**
@@ -12,15 +12,13 @@ import type { Reads, View } from './views.ts'
  */
 export function judgeByFacts(check: SanityCheck, facts: ReadonlyMap<string, Fact>): SanityCheck {
   if (facts.size === 0) return check
+  const { compare } = check
   return {
     ...check,
+    ...(compare === undefined ? {} : { compare: (about) => compare(askingFacts(about, facts)) }),
     judge: (about) => {
-      const { subject, calls, before, after } = about
-      const through = (reads: Reads): Reads => ({
-        ...reads,
-        ask: (view) => askFor(view, facts, reads, subject),
-      })
-      const judgement = check.judge({ ...about, before: through(before), after: through(after) })
+      const { subject, calls, before } = about
+      const judgement = check.judge(askingFacts(about, facts))
       const names = new Set(
         calls.flatMap((call) => [call, ...call.inside]).flatMap(({ rule }) => rule.quotes),
       )
@@ -35,6 +33,15 @@ export function judgeByFacts(check: SanityCheck, facts: ReadonlyMap<string, Fact
       }
     },
   }
+}
+
+/** The same, where what is read is asked as the policy says. */
+function askingFacts(about: About, facts: ReadonlyMap<string, Fact>): About {
+  const through = (reads: Reads): Reads => ({
+    ...reads,
+    ask: (view) => askFor(view, facts, reads, about.subject),
+  })
+  return { ...about, before: through(about.before), after: through(about.after) }
 }
 
 /** Ask what a view asks, as the policy says that it is known here. */

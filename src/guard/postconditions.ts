@@ -1,10 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Address } from 'viem'
-import type { z } from 'zod'
 import { type Refusal, refuse } from '../errors.ts'
 import {
   claimEntityId,
-  type ExpectedValue,
   entityIdOf,
   expectedValue,
   facilityEntityId,
@@ -17,47 +14,12 @@ import {
 import type { CanonicalPostcondition } from '../service/contract/prepared-workflow.ts'
 import { addr } from '../service/contract/scalars.ts'
 import { tradeEntityId } from '../service/contract/trade-resources.ts'
-import {
-  WORKFLOW_CATALOGUE,
-  type WorkflowInput,
-  type WorkflowType,
-} from '../service/contract/workflow-types.ts'
+import type { WorkflowInput, WorkflowType } from '../service/contract/workflow-types.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import type { ClearedCall } from './calls/call.ts'
+import { CHANGES_BY_HAND } from './expected-by-hand.ts'
+import { atLeast, by, type Changed, changed, is, movesOf, type Parties } from './expected-changes.ts'
 import type { Subject } from './policy/conditions.ts'
-
-/** What is expected of a field: exactly this, or a figure that the service's own count is compared with. */
-type Wanted = { readonly is: ExpectedValue } | { readonly counts: 'gte' | 'lte' }
-
-/** One thing that a workflow changes, as the service names it, and what becomes of its fields. */
-type Changed = {
-  readonly entityType: string
-  readonly entityId: string
-  readonly fields: Readonly<Record<string, Wanted>>
-}
-
-/** Who asks, and the contract that the last call goes to; null where it is created. */
-type Parties = { readonly self: Address; readonly target: Address | null }
-
-const is = (expected: ExpectedValue): Wanted => ({ is: expected })
-const atLeast = (assets: string): Wanted => ({ is: { op: 'gte', value: String(BigInt(assets)) } })
-
-const changed = (entityType: string, entityId: string, fields: Changed['fields']): readonly Changed[] => [
-  { entityType, entityId, fields },
-]
-
-const allocations = (
-  vault: string,
-  field: 'suppliedAssetsTotal' | 'recalledAssetsTotal',
-  markets: readonly string[],
-): readonly Changed[] =>
-  markets.map((market) => ({
-    entityType: 'vault_allocation',
-    entityId: entityIdOf(vault, market),
-    fields: { [field]: { counts: 'gte' } },
-  }))
-
-const marketsOf = (moves: readonly { readonly marketAddress: string }[]) =>
-  moves.map(({ marketAddress }) => marketAddress)
 
 function mobilityOf(
   input: WorkflowInput<'role.asset_manager.vaultShareMobilityManagerAction'>,
@@ -88,15 +50,6 @@ function timeOf(seconds: string): string {
 const bidBecomes = (desk: string, bidId: string, fields: Changed['fields']) =>
   changed('rfq_bid', tradeEntityId(desk, bidId), fields)
 
-/** What workflows of a type change, by the input that the catalogue describes. */
-function by<T extends WorkflowType>(
-  type: T,
-  changedBy: (input: WorkflowInput<T>, parties: Parties) => readonly Changed[],
-): readonly [WorkflowType, (input: unknown, parties: Parties) => readonly Changed[]] {
-  const schema: z.ZodType = WORKFLOW_CATALOGUE[type].input
-  return [type, (input, parties) => changedBy(schema.parse(input) as WorkflowInput<T>, parties)]
-}
-
 /**
  * Assumed: what the workflows of our roles change, named by their input as `entityIdOf` says. A total or a count is the
  * service's own, from when it began to count: of those only the direction is ours.
@@ -112,16 +65,7 @@ const CHANGES = new Map<WorkflowType, (input: unknown, parties: Parties) => read
       settled: is(true),
     }),
   ),
-  by('role.allocator.vaultAllocate', ({ vaultAddress, marketAddress }) =>
-    allocations(vaultAddress, 'suppliedAssetsTotal', [marketAddress]),
-  ),
-  by('role.allocator.vaultDeallocate', ({ vaultAddress, marketAddress }) =>
-    allocations(vaultAddress, 'recalledAssetsTotal', [marketAddress]),
-  ),
-  by('role.allocator.vaultReallocationBatch', ({ vaultAddress, withdrawals, supplies }) => [
-    ...allocations(vaultAddress, 'recalledAssetsTotal', marketsOf(withdrawals)),
-    ...allocations(vaultAddress, 'suppliedAssetsTotal', marketsOf(supplies)),
-  ]),
+  ...movesOf('allocator'),
   by('role.nav_reporter.navReportSignAndSubmit', (input) => {
     const valuationTimeS = BigInt(input.valuationTimestamp)
     const value = is(String(BigInt(input.value)))
@@ -175,6 +119,7 @@ const CHANGES = new Map<WorkflowType, (input: unknown, parties: Parties) => read
   by('role.lender.distressedRecoveryFundV3RfqFinalize', ({ rfqAddress, rfqId }) =>
     changed('rfq', tradeEntityId(rfqAddress, rfqId), { finalized: is(true) }),
   ),
+  ...CHANGES_BY_HAND,
 ])
 
 /** The parts of an entity's id, or of any value of an input, as they are compared. */
@@ -212,7 +157,20 @@ export function checkPostconditions(
       )
     }
   }
-  return null
+  return isMetadata(workflowType) ? checkAllShown(postconditions, workflowType, changes ?? []) : null
+}
+
+/** What lives at the service is seen by its word alone: it has to speak of all that was asked for. */
+function checkAllShown(
+  postconditions: readonly CanonicalPostcondition[],
+  workflowType: WorkflowType,
+  changes: readonly Changed[],
+): Refusal | null {
+  const unsaid = changes
+    .flatMap(({ fields }) => Object.keys(fields))
+    .find((field) => !postconditions.some((one) => one.field === field))
+  if (unsaid === undefined) return null
+  return refuse('postcondition_absent', `No postcondition says ${unsaid} of what this ${workflowType} saves.`)
 }
 
 function isAbout({ entityId }: CanonicalPostcondition, ours: ReadonlySet<string>): boolean {

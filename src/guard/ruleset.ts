@@ -10,14 +10,15 @@ import { judgeByFacts } from './facts.ts'
 import { type Allowance, compileAllowances } from './policy/allowances.ts'
 import { compileEffects } from './policy/compile-effects.ts'
 import { compileFacts, type Fact, type Facts } from './policy/compile-facts.ts'
+import { compileMetadata, MOVES_NOTHING } from './policy/compile-metadata.ts'
 import { compileRules } from './policy/compile-rules.ts'
 import type { Effects } from './policy/conditions.ts'
 import { parseView } from './policy/functions.ts'
-import { inputShape } from './policy/inputs.ts'
+import { needInputs } from './policy/inputs.ts'
 import type { Freshness, GuardPolicy, Limits } from './policy/policy.ts'
 import { policyError } from './policy/policy-error.ts'
 import { checkRelied } from './policy/relied.ts'
-import type { Rule } from './policy/rule.ts'
+import type { Rule, ValueRule } from './policy/rule.ts'
 import { sanityOf } from './sanity/by-role.ts'
 import { PLAIN, type SanityCheck } from './sanity/judgement.ts'
 import { TOKEN_VIEWS, viewShape } from './views.ts'
@@ -47,6 +48,8 @@ export type Ruleset = {
   readonly revalidations: ReadonlyMap<string, Revalidation>
   /** The calls of each workflow type, in order. A type without an entry is not allowed. */
   readonly rules: ReadonlyMap<WorkflowType, readonly Rule[]>
+  /** What holds the input of each type that consists of no call. One without an entry here or there is not allowed. */
+  readonly metadata: ReadonlyMap<WorkflowType, ValueRule>
   readonly effects: ReadonlyMap<WorkflowType, Effects>
   /** Our own judgement of each workflow type that the rules allow. */
   readonly sanity: ReadonlyMap<WorkflowType, SanityCheck>
@@ -67,12 +70,16 @@ export function compileRuleset(
   checkOwn(guard.allow, own, role)
   const relied = new Map([...own].map(([type, { relies }]) => [type, relies]))
   const types = new Set(guard.allow.map(({ workflowType }) => workflowType))
+  const metadata = compileMetadata(guard, deployment)
   const checks = new Map([...types].map((type) => [type, own.get(type) ?? PLAIN]))
   const facts = new Map(
     [...checks].map(([type, check]) => [type, factsOf(type, check, guard.facts, deployment)]),
   )
   const rules = compileRules(guard, deployment, relied, facts)
-  const effects = compileEffects(guard.effects, rules, deployment)
+  const effects = new Map([
+    ...compileEffects(guard.effects, rules, deployment),
+    ...[...metadata.keys()].map((type) => [type, MOVES_NOTHING] as const),
+  ])
   checkRelied(rules, effects, relied, deployment)
   checkFacts(guard.facts, facts)
   const sanity = new Map(
@@ -89,8 +96,9 @@ export function compileRuleset(
     deployment,
     revalidations: new Map(Object.entries(revalidations)),
     rules,
+    metadata,
     effects,
-    sanity,
+    sanity: new Map([...sanity, ...[...metadata.keys()].map((type) => [type, PLAIN] as const)]),
   }
 }
 
@@ -105,27 +113,39 @@ export function amongOurs(
   return { ...ruleset, ours, sharing, hash: contentHash([ruleset.hash, ours, sharing]) }
 }
 
-/** Refuse calls of our own that nothing here judges: nobody prepares them, so no service has looked at them either. */
+/**
+ * Refuse types that nothing here judges: calls of our own, at which no service has looked either, and, where the role judges
+ * what is its own, those of another role, whose judgement would be left out. A role without any, one of the user's own, is
+ * held by its rules alone.
+ */
 function checkOwn(
   allow: GuardPolicy['allow'],
   judged: ReadonlyMap<WorkflowType, SanityCheck>,
   role: Role,
 ): void {
-  const index = allow.findIndex(({ workflowType: type }) => isOwn(type) && !judged.has(type))
+  const isForeign = (type: WorkflowType) =>
+    judged.size > 0 && agentRoleOf(type) !== null && agentRoleOf(type) !== role
+  const index = allow.findIndex(
+    ({ workflowType: type }) => (isOwn(type) || isForeign(type)) && !judged.has(type),
+  )
   const type = allow[index]?.workflowType
   if (type === undefined) return
+  const what = isOwn(type) ? 'is composed here and not prepared' : `is of the ${agentRoleOf(type)}`
   throw policyError(
     `guard.allow[${index}].workflowType`,
-    `${type} is composed here and not prepared, and the ${role} has no judgement of it.`,
+    `${type} ${what}, and the ${role} has no judgement of it.`,
     `leave the rule to the policy of the ${agentRoleOf(type)}.`,
   )
 }
 
-function checkDeployment({ assets, markets, funds }: Deployment): void {
+function checkDeployment({ assets, markets, vaults, funds }: Deployment): void {
   const known = new Set(assets.map(({ address }) => address))
   const used = [
     ...markets.map(({ loanAsset }, index) => [`markets[${index}].loanAsset`, loanAsset] as const),
     ...markets.map(({ collateralAsset }, at) => [`markets[${at}].collateralAsset`, collateralAsset] as const),
+    ...vaults.flatMap(({ asset }, at) =>
+      asset === undefined ? [] : [[`vaults[${at}].asset`, asset] as const],
+    ),
     ...funds.map(({ quoteAsset }, index) => [`funds[${index}].quoteAsset`, quoteAsset] as const),
   ]
   for (const [path, asset] of used) {
@@ -149,7 +169,7 @@ function factsOf(
   if (token !== undefined) {
     throw policyError(`guard.facts.${token.name}`, 'balances are read as EIP-20 says.', 'use another name.')
   }
-  const facts = compileFacts(sources, views, { inputs: inputShape(type, {}) ?? new Map(), deployment })
+  const facts = compileFacts(sources, views, { inputs: needInputs(type), deployment })
   for (const { name } of views) {
     const fact = facts.get(name)
     if (fact instanceof RolekeeperError) throw fact

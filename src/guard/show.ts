@@ -1,7 +1,8 @@
 import type { Address } from 'viem'
 import { invariant } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
-import { duration, native, tokens, usd } from '../units.ts'
+import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
+import { baseUnits, duration, native, tokens, usd } from '../units.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { Shown, ShownArgument, ShownCall, ShownChange } from '../workflow/shown.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -16,11 +17,13 @@ import {
   type Subject,
   sumOf,
 } from './policy/conditions.ts'
+import { pinOf } from './policy/deployment.ts'
 import { figureText } from './policy/figures.ts'
 import { memberAt, type Place } from './policy/paths.ts'
-import { type Leaf, type Rule, rulesFor, testsOf } from './policy/rule.ts'
+import { type Leaf, type Rule, rulesFor, testsOf, type ValueRule } from './policy/rule.ts'
 import { asAddress, asUint, type Value } from './policy/values.ts'
 import type { Ruleset } from './ruleset.ts'
+import { NAMED_ROLES } from './sanity/vault-views.ts'
 
 /** What is shown of one proposal, and what its amounts are of. */
 export type Scene = {
@@ -46,14 +49,18 @@ export function show(
   invariant(found.ok && effects !== undefined, `a ${workflowType} that is shown has passed its rules`)
   const scene: Scene = { subject: { ...found.subject, deadlineS: 0n }, ruleset }
   const rules = rulesFor(ruleset.rules.get(workflowType) ?? [], input)
+  const ofInput = ruleset.metadata.get(workflowType)
   return {
-    calls: rules.flatMap((rule) => showCalls(rule, scene)),
+    calls: [
+      ...rules.flatMap((rule) => showCalls(rule, scene)),
+      ...(ofInput === undefined ? [] : [showSaved(workflowType, ofInput, scene)]),
+    ],
     effects: [
       ...showEffects(effects, scene),
       `counts as ${usd(exposure.usdMicros)}`,
       `gas: at most ${native(ruleset.limits.perWorkflow.gasWeiMax)}`,
     ],
-    // Whoever submits it writes its reason too: what they say was there before is no comparison of ours.
+    // Whoever submits it writes its reason too: what they say was there before is no comparison of ours, which reads the chain.
     changes: proposal.askedBy === undefined ? showChanges(reason, scene) : [],
     askedBy: proposal.askedBy ?? `the agent of the ${role}`,
     quorum: known.quorum,
@@ -67,9 +74,31 @@ const showApprovers = (askedBy: string | undefined, known: Approvers) =>
     return approver !== undefined && 'user' in approver ? { name, user: approver.user } : { name }
   })
 
-/** Name an address as the run configuration does, with the address itself. Pure. */
-export function nameAddress(address: string, deployment: Deployment, self: Address): string {
+/** Name an address as the run configuration does, with the address itself; the zero address is nobody's. Pure. */
+export function nameAddress(
+  address: string,
+  deployment: Deployment,
+  who: Pick<Subject, 'self' | 'ours'>,
+): string {
+  if (isNobody(address)) return NOBODY
+  const name = nameOf(address, deployment, who)
+  return name === null ? `${address} (no name of ours)` : `${name} ${address}`
+}
+
+const NOBODY = 'nobody'
+const isNobody = (address: string) => /^0x0{40}$/.test(address)
+
+/** Say of the zero address that it is nobody; any other text stays as it is. Pure. */
+export const whoOf = (text: string): string => (isNobody(text) ? NOBODY : text)
+
+/** Find our name of an address; null where we have none. Pure. */
+export function nameOf(
+  address: string,
+  deployment: Deployment,
+  { self, ours = [] }: Pick<Subject, 'self' | 'ours'>,
+): string | null {
   const { assets, markets, vaults, funds, contracts } = deployment
+  if (isNobody(address)) return NOBODY
   const named = [
     ...assets.map((each) => ({ ...each, name: each.symbol })),
     ...markets.map((each) => ({ ...each, name: each.name ?? 'a market' })),
@@ -77,15 +106,38 @@ export function nameAddress(address: string, deployment: Deployment, self: Addre
     ...funds.map((each) => ({ ...each, name: each.name ?? 'a fund' })),
     ...contracts,
     { address: self, name: 'our signer' },
+    ...ours.map((each) => ({ address: each, name: 'another signer of ours' })),
   ].find((each) => each.address.toLowerCase() === address.toLowerCase())
-  return named === undefined ? `${address} (no name of ours)` : `${named.name} ${address}`
+  return named?.name ?? null
 }
+
+/** Put the run configuration's names before the addresses of a text. Pure. */
+export const nameAll = (text: string, { subject, ruleset }: Scene): string =>
+  text.replace(/0x[0-9a-f]{40}(?![0-9a-f])/gi, (address) => nameAddress(address, ruleset.deployment, subject))
 
 /** A call, and behind it those that it carries. */
 const showCalls = (rule: Rule, scene: Scene): readonly ShownCall[] => [
   showCall(rule, scene),
   ...(rule.inside?.rules ?? []).flatMap((each) => showCalls(each, scene)),
 ]
+
+/** What is saved at the service, which is done by preparing it: all that the input says. */
+const showSaved = (type: WorkflowType, { leaves }: ValueRule, scene: Scene): ShownCall => ({
+  to: 'the service',
+  function: WORKFLOW_CATALOGUE[type].name,
+  arguments: leaves.map((leaf) => ({ name: leaf.path, value: showMember(leaf, scene) })),
+  notes: ['no call: preparing it is the effect'],
+})
+
+function showMember({ path: member, kind }: Leaf, scene: Scene): string {
+  const stated = memberAt(scene.subject.input, member)
+  const figure = asUint(stated)
+  if (kind === 'uint' && figure !== undefined)
+    return figureText(figure, { path: member, reference: '' }, scene.subject)
+  return typeof stated === 'string' || typeof stated === 'boolean'
+    ? showLike(stated, '', member, [], scene, stated)
+    : 'NOTHING that is known'
+}
 
 function showCall(rule: Rule, scene: Scene): ShownCall {
   const { subject, ruleset } = scene
@@ -96,7 +148,7 @@ function showCall(rule: Rule, scene: Scene): ShownCall {
     to:
       target === null
         ? `a new contract, code ${creation?.codeHash}`
-        : nameAddress(to ?? 'nothing', ruleset.deployment, subject.self),
+        : nameAddress(to ?? 'nothing', ruleset.deployment, subject),
     function: abi.name ?? 'constructor',
     arguments: rule.leaves.flatMap((leaf) => showLeaf(leaf, here)),
     notes: [
@@ -176,21 +228,41 @@ export function showLike(
   stated?: unknown,
 ): string {
   if (typeof value === 'bigint') return figureText(value, { path, place, reference, approved }, subject)
-  if (asAddress(value) !== undefined) return nameAddress(String(value), ruleset.deployment, subject.self)
+  if (asAddress(value) !== undefined) return nameAddress(String(value), ruleset.deployment, subject)
   return showText(value, stated)
 }
 
-const showText = (value: Value, stated: unknown): string =>
-  typeof stated === 'string' && stated !== value ? `"${stated}" (${value})` : JSON.stringify(value)
+function showText(value: Value, stated: unknown): string {
+  // A role is its name's hash, which nobody reads.
+  const role = NAMED_ROLES.find(({ hash }) => hash === value)
+  const text = role === undefined ? String(value) : `${role.name} ${value}`
+  if (typeof stated === 'string' && stated !== value) return `${quoted(stated)} (${text})`
+  return role === undefined ? quoted(value) : text
+}
+
+/** What no screen shows, or what turns a line around, is written as its number: it is signed, and so it is seen. */
+const quoted = (value: Value): string =>
+  JSON.stringify(value).replace(
+    /[\p{C}\p{DI}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu,
+    (letter) => `\\u{${letter.codePointAt(0)?.toString(16)}}`,
+  )
 
 function showEffects(effects: Effects, scene: Scene): readonly string[] {
   const amount = (token: Reference, assets: Reference) => {
     const [address, sum] = [asAddress(token.resolve(scene.subject)), sumOf(assets, scene.subject)]
-    const asset = scene.ruleset.deployment.assets.find((each) => each.address === address)
-    return asset === undefined || sum === null ? `an unknown amount of ${address}` : tokens(sum, asset)
+    const { deployment } = scene.ruleset
+    const asset = deployment.assets.find((each) => each.address === address)
+    if (sum === null || address === undefined || pinOf(address, deployment) === undefined)
+      return `an unknown amount of ${address}`
+    return asset === undefined
+      ? `${baseUnits(sum)} of ${nameAddress(address, deployment, scene.subject)}`
+      : tokens(sum, asset)
   }
+  const leaves = ({ assetsMax }: Effects['out'][number]) => sumOf(assetsMax, scene.subject) !== 0n
   const lines = [
-    ...effects.out.map(({ token, assetsMax }) => `leaves us: at most ${amount(token, assetsMax)}`),
+    ...effects.out
+      .filter(leaves)
+      .map(({ token, assetsMax }) => `leaves us: at most ${amount(token, assetsMax)}`),
     ...effects.in.map(({ token, assetsMin }) => `comes in: at least ${amount(token, assetsMin)}`),
     ...effects.moves.map(({ token, assets }) => `moves of others: ${amount(token, assets)}`),
   ]

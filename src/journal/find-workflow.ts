@@ -3,7 +3,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import type { JournalReads } from './journal.ts'
 import { candidates, isShownAs, notFound, type ShownForm, shownForm } from './shown-form.ts'
 
-/** Workflows that the beginning of an id is looked for among. */
+/** Ended workflows that the beginning of an id is looked for among, beside all that are not. */
 const NEWEST_MAX = 1_000
 
 /** Whether a workflow is what was given of its id, or of a hash of its transactions. Pure. */
@@ -14,18 +14,18 @@ export const isNamed = ({ id, slots }: Workflow, shown: ShownForm): boolean =>
   )
 
 /**
- * Find a workflow among the newest by its id or a hash of its transactions, in any form that is shown.
+ * Find a workflow among those that have not ended and the newest by its id or a hash of its transactions, in any form that is shown.
  * @throws RolekeeperError `usage` when none or several match.
  */
 export async function findWorkflow(
-  journal: Pick<JournalReads, 'get' | 'list' | 'archivedBy'>,
+  journal: Pick<JournalReads, 'get' | 'live' | 'list' | 'archivedBy'>,
   given: string,
 ): Promise<Workflow> {
   const shown = shownForm(given)
   const exact = await journal.get(given.toLowerCase())
   if (exact !== null) return exact
   const matches =
-    shown.head === '' ? [] : (await journal.list(NEWEST_MAX)).filter((row) => isNamed(row, shown))
+    shown.head === '' ? [] : (await knownOf(journal, NEWEST_MAX)).filter((row) => isNamed(row, shown))
   const [first, second] = matches
   const what = printable(given)
   if (first === undefined) {
@@ -39,4 +39,14 @@ export async function findWorkflow(
     throw notFound(`Several workflows begin with "${what}".`, `write one of ${candidates(all)}`)
   }
   return first
+}
+
+/** List what has not ended and so many of the newest, newest first. What waits for a person may be older than any number of others. */
+export async function knownOf(
+  journal: Pick<JournalReads, 'live' | 'list'>,
+  newestMax: number,
+): Promise<readonly Workflow[]> {
+  const [live, newest] = await Promise.all([journal.live(), journal.list(newestMax)])
+  const known = new Map([...newest, ...live].map((row) => [row.id, row]))
+  return [...known.values()].toSorted((one, other) => other.createdAtMs - one.createdAtMs)
 }

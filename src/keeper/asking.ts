@@ -1,14 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Address } from 'viem'
+import type { Nodes } from '../chain/nodes.ts'
 import { type Checked, type Refusal, refuse } from '../errors.ts'
 import { type Approval, approvalHash, rulesOf, whyAsk } from '../guard/approval.ts'
 import { type Day, dayOf, showDay, whyAskOfDay } from '../guard/approval-day.ts'
 import { countAnswers, isApproved } from '../guard/approvers.ts'
 import { BUDGET_MS } from '../guard/budget.ts'
+import { compare } from '../guard/compare.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import { show } from '../guard/show.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Mail } from '../ops/mail.ts'
 import { hold } from '../pipeline/hold.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { type Hold, move, type Workflow } from '../workflow/workflow.ts'
 import { isLimitedWith } from './apart.ts'
@@ -17,6 +21,7 @@ import { isLimitedWith } from './apart.ts'
 type AskingDeps = {
   readonly nowMs: () => number
   readonly journal: Pick<Journal, 'spending'>
+  readonly nodes: Pick<Nodes, 'calls'>
   readonly ruleset: Ruleset
   readonly approval: Approval
   readonly mail: Pick<Mail, 'answers' | 'everyMs'>
@@ -26,7 +31,11 @@ type AskingDeps = {
 
 /** Join the hold of a live role to what is asked, shown and answered. */
 export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<Step | null> {
-  const { nowMs, journal, ruleset, approval, mail, apart } = deps
+  const { nowMs, journal, nodes, ruleset, approval, mail, apart } = deps
+  const changesOf = async (workflow: Workflow) => [
+    ...show(workflow, ruleset, approval).changes,
+    ...(await compare(workflow, ruleset, async (reads) => reads.fill(await nodes.calls(reads.calls)))),
+  ]
   const day = async ({ role, id }: Workflow): Promise<Day> => {
     const { rows } = await journal.spending(role, [nowMs() - BUDGET_MS], id)
     return dayOf(
@@ -42,8 +51,10 @@ export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<St
       rules: rulesOf(ruleset, approval),
       show: async (asked) => ({
         ...show(asked, ruleset, approval),
+        changes: await changesOf(asked),
         day: showDay(asked.proposal.exposure, await day(asked)),
       }),
+      isAsShown: async (held, { changes }) => isDeepStrictEqual(await changesOf(held), changes),
       hashOf: hashBy(deps),
       expiresAfterMs: approval.expiresAfterMs,
       answers: async (held, hash) => countAnswers(held, await mail.answers(held.id, hash), approval),
@@ -53,22 +64,27 @@ export function createHold(deps: AskingDeps): (workflow: Workflow) => Promise<St
 
 /**
  * Name what is asked about by what our own rules show of it now: whoever may write the record shows people something else
- * beside a hash of it, and must get no approval for that. How a day adds up is as it was shown.
+ * beside a hash of it, and must get no approval for that. How a day adds up is as it was shown, and what an order would
+ * change: that was read of the chain, and is again when it is approved.
  */
 const hashBy =
   ({ ruleset, approval }: Pick<AskingDeps, 'ruleset' | 'approval'>) =>
-  (workflow: Workflow, { rules, shown }: Pick<Hold, 'rules' | 'shown'>): string =>
-    approvalHash(workflow, { rules, shown: { ...show(workflow, ruleset, approval), day: shown.day } })
+  (workflow: Workflow, { rules, shown: { day, changes } }: Pick<Hold, 'rules' | 'shown'>): string => {
+    const ours = show(workflow, ruleset, approval)
+    const isRead = workflow.proposal.askedBy !== undefined
+    return approvalHash(workflow, { rules, shown: { ...ours, day, ...(isRead ? { changes } : {}) } })
+  }
 
 /**
  * End a workflow of which people approved something else than the rules of now show, or that they must approve and have
  * not: its next round is asked about. Whether they have is in the answers that it keeps, not in its state. Null where
- * nobody was asked and need not be, and where it stands. Pure.
+ * nobody was asked and need not be, where it stands, and where preparing it has done it: it was approved before. Pure.
  */
 export function endUnapproved(
   workflow: Workflow,
   deps: Pick<AskingDeps, 'ruleset' | 'approval' | 'nowMs'>,
 ): Step | null {
+  if (workflow.prepared !== undefined && isMetadata(workflow.proposal.workflowType)) return null
   const note = refusalOfApproval(workflow, deps)
   return note === null ? null : moved(move(workflow, 'refused', deps.nowMs(), { note }))
 }

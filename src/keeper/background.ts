@@ -2,6 +2,7 @@ import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Mail } from '../ops/mail.ts'
+import { roleAbsent } from '../ops/orders.ts'
 import { registerDue } from '../pipeline/register.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -34,7 +35,7 @@ export type BackgroundDeps = {
   /** Take up what the journal has and nobody goes on with. */
   readonly takeUp: () => Promise<void>
   /** Why nothing new may begin, `for_now` where that passes by itself, or null. */
-  readonly stopped: () => Refusal | 'for_now' | null
+  readonly stopped: (role: Role) => Refusal | 'for_now' | null
   /** Whether orders are left for the next start. */
   readonly leavesOrders: () => boolean
   readonly log: Log
@@ -130,7 +131,10 @@ function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => 
 function ordersOf(role: Role, staff: BackgroundDeps['staff']): RoleOrders | Refusal | null {
   const place = staff.states().find(({ agent }) => agent.role === role)
   if (place === undefined) {
-    return refuse('role_absent', `The role ${role} is not configured. Fix: add it to agents.`)
+    return roleAbsent(
+      role,
+      staff.states().map(({ agent }) => agent.role),
+    )
   }
   const { state } = place
   if (state.type === 'up') return state.role.orders

@@ -14,7 +14,7 @@ const HEAD_POLL_MS = 100
 
 /** Open the nodes that a run configuration names. Throws what opening them throws, such as on another chain. */
 export const openNodes = (
-  { chain: { id, nodes, finality }, store }: RunConfig,
+  { chain: { id, nodes, finality }, store }: Pick<RunConfig, 'chain' | 'store'>,
   clock: Clock,
   hears: Pick<NodesOptions, 'onDisagreement' | 'onWrongChain'> = {},
 ): Promise<Nodes> =>

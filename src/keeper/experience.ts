@@ -1,5 +1,5 @@
-import type { Agent, Recovered } from '../../agents/agent.ts'
-import { type Experience, withCases } from '../../agents/protocol/experience.ts'
+import type { Agent } from '../../agents/agent.ts'
+import { type Experience, type Recovered, withCases } from '../../agents/protocol/experience.ts'
 import { learn } from '../accounts/learn.ts'
 import { recoveriesOf } from '../accounts/outcomes.ts'
 import type { Clock } from '../clock.ts'

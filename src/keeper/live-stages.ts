@@ -1,13 +1,10 @@
 import type { Address, Hex } from 'viem'
 import type { Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { Approval } from '../guard/approval.ts'
 import type { Cap } from '../guard/budget.ts'
 import { recheck } from '../guard/recheck.ts'
 import { recheckPublic } from '../guard/recheck-public.ts'
-import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Gate } from '../ops/control.ts'
 import type { Mail } from '../ops/mail.ts'
 import { attest } from '../pipeline/attest.ts'
 import { claim } from '../pipeline/claim.ts'
@@ -32,11 +29,11 @@ import { createHold, endUnapproved } from './asking.ts'
 import { createRecordProof } from './prove-record.ts'
 import { createRequestStages } from './request-stages.ts'
 import { createBudget } from './role-budget.ts'
+import { createSaving, type SavingDeps } from './saving.ts'
 import { createTogether } from './together.ts'
 
 /** What the stages of one role are joined from. */
-export type LiveStagesDeps = {
-  readonly nowMs: () => number
+export type LiveStagesDeps = Pick<SavingDeps, 'nowMs' | 'ruleset' | 'approval' | 'session' | 'gate'> & {
   readonly journal: Journal
   readonly nodes: Nodes
   readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
@@ -54,15 +51,11 @@ export type LiveStagesDeps = {
   readonly standingAhead: () => void
   /** Note what a workflow is to allow: it counts as soon as it stands, also once the workflow has ended. */
   readonly allowing: (allowances: readonly StandingAllowance[]) => void
-  readonly ruleset: Ruleset
-  readonly approval: Approval
   /** Signers whose limits are others, and the cap over all. */
   readonly apart: readonly Address[]
   readonly cap?: Cap | undefined
   readonly mail: Pick<Mail, 'answers' | 'everyMs'>
   readonly fees: FeePolicy
-  /** Kill and pause, read now. */
-  readonly gate: () => Gate
   readonly alarm: (error: RolekeeperError) => void
   /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>
@@ -80,7 +73,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     client: askingAhead(deps),
     mayPrepare: () => ({ ok: true }),
     hold: createHold(deps),
-    checkBudget: budget,
+    ...{ checkBudget: budget, save: createSaving(deps) },
   })
   const following = createFollowingStages({
     ...deps,

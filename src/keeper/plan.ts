@@ -1,5 +1,6 @@
 import type { Around, Difference } from '../../agents/agent.ts'
 import { agents } from '../../agents/index.ts'
+import type { Nodes } from '../chain/nodes.ts'
 import { systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import { recordsOf } from '../config/place.ts'
@@ -13,11 +14,18 @@ import { observe } from '../observe/observe.ts'
 import type { Role } from '../service/contract/roles.ts'
 import { briefOf } from '../workflow/brief.ts'
 import { openNodes, openService } from './connect.ts'
+import { type MissingPin, missingPin } from './plan-pins.ts'
 import { loadRolePolicy, positionOf, type RolePolicy } from './role-policy.ts'
 import { clientOf } from './startup-checks.ts'
 
-/** What stands between the declared and what is there; `asked` says why a person would be asked first, or null. */
-export type PlannedDifference = Difference & { readonly asked: string | null }
+/**
+ * What stands between the declared and what is there; `asked` says why a person would be asked first, `pin` what the run
+ * configuration is to name first; each null where it is not so.
+ */
+export type PlannedDifference = Omit<Difference, 'pin'> & {
+  readonly asked: string | null
+  readonly pin: MissingPin | null
+}
 
 /** The roles whose policies declare things. */
 export const DECLARING_ROLES: readonly Role[] = agents.flatMap(({ role, plan }) =>
@@ -50,8 +58,21 @@ export async function planOf(
 }
 
 async function planOfRole(rolePolicy: RolePolicy, config: RunConfig): Promise<readonly PlannedDifference[]> {
-  const { does, policy, approval } = rolePolicy
-  const seen = await look(rolePolicy, config)
+  const nodes = await openNodes(config, systemClock)
+  try {
+    return await compare(rolePolicy, config, nodes)
+  } finally {
+    await nodes.close()
+  }
+}
+
+async function compare(
+  rolePolicy: RolePolicy,
+  config: RunConfig,
+  nodes: Nodes,
+): Promise<readonly PlannedDifference[]> {
+  const { does, policy, approval, agent } = rolePolicy
+  const seen = await look(rolePolicy, config, nodes)
   if (!seen.freshness.ok) {
     throw new RolekeeperError(
       'plan.not_fresh',
@@ -62,17 +83,21 @@ async function planOfRole(rolePolicy: RolePolicy, config: RunConfig): Promise<re
       },
     )
   }
-  return (does.plan?.(seen, policy.strategy) ?? []).map((difference) => ({
-    ...difference,
-    asked:
-      'workflowType' in difference.outcome ? (whyAsk(difference.outcome, approval)?.message ?? null) : null,
-  }))
+  const differences = does.plan?.(seen, policy.strategy) ?? []
+  return Promise.all(
+    differences.map(async (difference) => ({
+      ...difference,
+      asked:
+        'workflowType' in difference.outcome ? (whyAsk(difference.outcome, approval)?.message ?? null) : null,
+      pin:
+        difference.pin === undefined ? null : await missingPin(difference.pin, agent.signer.address, nodes),
+    })),
+  )
 }
 
-async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
+async function look({ agent, does, policy }: RolePolicy, config: RunConfig, nodes: Nodes) {
   const { service, deployment } = config
   const client = openService(config, systemClock)
-  const nodes = await openNodes(config, systemClock)
   try {
     const own = clientOf(client, config, agent)
     return await observe(
@@ -97,7 +122,7 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig) {
       },
     )
   } finally {
-    await Promise.all([client.close(), nodes.close()])
+    await client.close()
   }
 }
 
@@ -106,11 +131,12 @@ async function around(config: RunConfig, role: Role): Promise<Around> {
   try {
     return await readJournal(recordsOf(config), async (journal) => {
       const [live, newest] = await Promise.all([journal.live(), journal.newestOf(role, JOURNAL_ROWS)])
+      const ended = newest.filter(({ shadow }) => shadow !== true)
       return {
         inFlight: live
           .filter((workflow) => workflow.role === role)
           .map((workflow) => inFlight(briefOf(workflow))),
-        recent: createRecent(newest, systemClock.nowMs).list(),
+        recent: createRecent(ended, systemClock.nowMs).list(),
         colleagues: [],
         experience: [],
         rivals: [],

@@ -1,17 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import type { BoundWorkflow } from '../guard/check-prepared.ts'
+import { whyAsk } from '../guard/approval.ts'
+import { type BoundWorkflow, checkPrepared } from '../guard/check-prepared.ts'
 import { exposureOf } from '../guard/check-request.ts'
+import { describeCall } from '../guard/describe-call.ts'
 import { type Explanation, explainPrepared } from '../guard/explain.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
+import { nameAll } from '../guard/show.ts'
 import { preparedWorkflow, workflowPrepareRequest } from '../service/contract/prepared-workflow.ts'
 import { addr, hash32, hexBytes, ts } from '../service/contract/scalars.ts'
 import { WORKFLOW_TYPES } from '../service/contract/workflow-types.ts'
 import { readJson } from '../service/json.ts'
 import type { InputValue } from '../workflow/proposal.ts'
-import type { FrozenAnswer } from '../workflow/workflow.ts'
-import { openPolicy } from './policy-file.ts'
+import type { FrozenAnswer, Note, Workflow } from '../workflow/workflow.ts'
+import { openPolicy, openPolicyOf } from './policy-file.ts'
 
 const amount = z
   .string()
@@ -64,15 +67,41 @@ export function explainFile(
   file: string,
   config: string,
   prepared: string,
-): Explanation & { readonly role: string; readonly workflowType: string } {
-  const { ruleset } = openPolicy(file, config)
+): Explanation & {
+  readonly role: string
+  readonly workflowType: string
+  /** Why a person is asked first, by what it is alone; null where none is. */
+  readonly asks: Note | null
+} {
+  const { ruleset, approval } = openPolicy(file, config)
   const { workflow, frozen } = askedIn(prepared, ruleset)
   const asked = { workflow: { ...workflow, role: ruleset.role }, frozen, ruleset, nowMs: frozen.receivedAtMs }
   return {
     role: ruleset.role,
     workflowType: workflow.proposal.workflowType,
+    asks: whyAsk(workflow.proposal, approval),
     ...explainPrepared(asked),
   }
+}
+
+/**
+ * Write the calls of a prepared workflow as the guard reads them, by the policy that its configuration names now; null where
+ * nothing is prepared, or no agent of it is configured. What the policy clears not is said first, as it came.
+ * @throws RolekeeperError what reading the policy throws.
+ */
+export function preparedCalls(workflow: Workflow, config: string): readonly string[] | null {
+  const { prepared: frozen } = workflow
+  const opened = frozen === undefined ? null : openPolicyOf(workflow, config)
+  if (frozen === undefined || opened === null) return null
+  const { ruleset } = opened
+  const asked = { workflow, frozen, ruleset, nowMs: frozen.receivedAtMs }
+  const checked = checkPrepared(asked)
+  if (checked.ok) {
+    const scene = { subject: checked.subject, ruleset }
+    return checked.calls.map((call) => nameAll(describeCall(call, checked.subject), scene))
+  }
+  const calls = explainPrepared(asked).calls.map((call) => `${call.calls} of ${call.to}`)
+  return [`not cleared by the policy of now: ${checked.check}: ${checked.message}`, ...calls]
 }
 
 function askedIn(file: string, ruleset: Ruleset): Asked {

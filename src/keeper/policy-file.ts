@@ -16,6 +16,7 @@ import { type Change, changeHash, changeOf, comparePolicies } from '../guard/pol
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
 import { deployment } from '../service/contract/deployment.ts'
 import { addr } from '../service/contract/scalars.ts'
+import type { Workflow } from '../workflow/workflow.ts'
 import type { Codes } from './policy-functions.ts'
 import { lintsOf } from './policy-lints.ts'
 import { compilePolicy, sectionsOf } from './role-policy.ts'
@@ -107,6 +108,18 @@ export function openPolicy(file: string, config: string) {
     ...compilePolicy(yaml, does, ground, staff),
     isStaffed: agent !== undefined,
   }
+}
+
+/**
+ * Read and compile the policy that a run configuration gives the agent of a role and signer; null where it has no such agent.
+ * @throws RolekeeperError what a start would throw of it.
+ */
+export function openPolicyOf({ role, signer }: Pick<Workflow, 'role' | 'signer'>, config: string) {
+  const { agents } = checkYaml(loadYaml(config), staffed)
+  const agent = agents.find(
+    (each) => each.role === role && each.signer.address.toLowerCase() === signer.toLowerCase(),
+  )
+  return agent === undefined ? null : openPolicy(resolve(dirname(config), agent.policy), config)
 }
 
 /** What is weak in a policy that loads: where, what, and what to do about it. */

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { agents } from '../../agents/index.ts'
 import { readCode } from '../chain/read-code.ts'
 import { nearest } from '../config/check.ts'
+import { loadWithIncludes } from '../config/include.ts'
 import { openSecretsOf } from '../config/managers.ts'
 import { type Environment, type Origins, secretUrl } from '../config/scalars.ts'
 import { loadYaml } from '../config/yaml.ts'
@@ -185,4 +186,6 @@ const shippedPolicy = z.looseObject({ guard: z.looseObject({ allow: z.array(ship
 
 /** The rules of all shipped policies: what each workflow type is known to call. */
 const shippedRules = () =>
-  agents.flatMap(({ role }) => shippedPolicy.parse(loadYaml(join(SHIPPED, `${role}.yaml`)).value).guard.allow)
+  agents.flatMap(
+    ({ role }) => shippedPolicy.parse(loadWithIncludes(join(SHIPPED, `${role}.yaml`)).value).guard.allow,
+  )

@@ -4,6 +4,7 @@ import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { counted, type Denomination, duration, native, tokens, usd } from '../units.ts'
+import { declaredLints } from './declared-lints.ts'
 import { type Codes, misnamedIn, venuesWithout } from './policy-functions.ts'
 import type { RolePolicy } from './role-policy.ts'
 
@@ -26,6 +27,7 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
     compiled.ruleset.deployment.assets,
   ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
   ...unknownTokens(value, compiled.ruleset.deployment.assets),
+  ...declaredLints(compiled.policy.strategy, compiled.policy.guard.sanity, compiled.ruleset.deployment),
   ...sharedSources(compiled),
   ...idleDays(compiled),
   ...idleApprovals(compiled),

@@ -64,8 +64,8 @@ export function createReports(
     candidates
       .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
       .join(',')
-  const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes } }) => ({
-    ...{ role, types: workflowTypes, isShadow: mode === 'shadow' },
+  const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes, byHand } }) => ({
+    ...{ role, types: workflowTypes, isShadow: mode === 'shadow', isByHand: byHand === true },
   }))
   const alarmTargets = config.alarms.map(({ name }) => name)
   const facts = { version, environment, configHash: hash, rulesetHash, isInFleet: fleet !== undefined }

@@ -1,16 +1,17 @@
 import type { Nodes } from '../chain/nodes.ts'
-import type { Checked } from '../errors.ts'
+import { type Checked, invariant } from '../errors.ts'
 import { checkRequest } from '../guard/check-request.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import { usesAhead } from '../guard/uses.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import { type Gate, stopped } from '../ops/control.ts'
 import { compose } from '../pipeline/compose.ts'
-import type { Stages } from '../pipeline/pipeline.ts'
+import type { Stage, Stages } from '../pipeline/pipeline.ts'
 import { prepare } from '../pipeline/prepare.ts'
 import { request } from '../pipeline/request.ts'
 import { reservationOf } from '../pipeline/transactions/reservation.ts'
 import type { ServiceClient } from '../service/client.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import type { Step } from '../workflow/step.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
@@ -27,6 +28,8 @@ type RequestStagesDeps = {
   /** Whether the workflow may be prepared at all, before its rules are asked. */
   readonly mayPrepare: (workflow: Workflow) => Checked<unknown>
   readonly checkBudget: (ask: Reservation) => Promise<Checked<unknown>>
+  /** What is done by preparing it; absent in shadow, where nothing is. */
+  readonly save?: Stage
 }
 
 /** Join the stages up to the service's answer: what is asked of it, and the asking. */
@@ -55,6 +58,13 @@ export function createRequestStages(deps: RequestStagesDeps): Pick<Stages, 'requ
 
     prepare: async (workflow) => {
       await journal.barrier()
+      if (isMetadata(workflow.proposal.workflowType)) {
+        invariant(
+          deps.save !== undefined,
+          `workflow ${workflow.id} is in shadow, and nothing is saved for it`,
+        )
+        return deps.save(workflow)
+      }
       return prepare(workflow, {
         nowMs,
         post: (idempotencyKey, bodyText) => client.prepareWorkflow({ bodyText, idempotencyKey }),

@@ -1,4 +1,5 @@
-import type { Decision, Moment, Recovered } from '../../agents/agent.ts'
+import type { Decision, Moment } from '../../agents/agent.ts'
+import type { Recovered } from '../../agents/protocol/experience.ts'
 import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -71,7 +72,7 @@ export function createRoleDuty(
     onOpened,
     onDecided: (decision, seen, tookMs) => {
       book.decided(decision, seen)
-      reportDecision(role, decision, seen, tookMs, report)
+      if (does.byHand !== true) reportDecision(role, decision, seen, tookMs, report)
     },
     onFailed: (error) => log.warn('could not look', { role }, error),
     emit: report.emit,

@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
-import { openProposal, opportunityOf } from '../decide/open.ts'
+import { type About, openProposal, opportunityOf } from '../decide/open.ts'
 import { type Checked, type Refusal, type RolekeeperError, refuse } from '../errors.ts'
 import { askerOf } from '../guard/approvers.ts'
 import { exposureOf } from '../guard/check-request.ts'
+import { sayOrder } from '../guard/say-input.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -38,7 +39,7 @@ type Key = { readonly address: Address; readonly window: number }
 /** Opens a role's proposals, whether its agent made them or a person. */
 type Opener = {
   readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
-  readonly opportunityOf: (proposal: Proposal, shadow: boolean) => string
+  readonly opportunityOf: (about: About, shadow: boolean) => string
 }
 
 /** Create the opener of a role's proposals. */
@@ -61,7 +62,7 @@ export function createOpener(
           no ?? openProposal(proposal, openerOf(shadow), { nowMs: clock.nowMs, journal, alarm, isTakenBack })
         )
       }),
-    opportunityOf: (proposal, shadow) => opportunityOf(proposal, openerOf(shadow)),
+    opportunityOf: (about, shadow) => opportunityOf(about, openerOf(shadow)),
   }
 }
 
@@ -83,8 +84,12 @@ export type RoleOrders = {
   readonly askerOf: (order: Parameters<typeof askerOf>[0]) => ReturnType<typeof askerOf>
   /** Count what an input exposes, by guard.effects and limits.pricesUsdMicros. */
   readonly exposureOf: (request: Pick<Proposal, 'workflowType' | 'input'>) => ReturnType<typeof exposureOf>
+  /** Say in a line what an input asks for. */
+  readonly say: (request: Pick<Proposal, 'workflowType' | 'input'>) => string
   /** Open what a person submitted, as a workflow of this role; again, it is the same one. */
   readonly open: (proposal: Proposal, shadow: boolean) => Promise<Checked<{ readonly workflowId: string }>>
+  /** Find what was opened of an order already, as before a crash that came before its reply; null where nothing was. */
+  readonly opened: (about: About, shadow: boolean) => Promise<{ readonly workflowId: string } | null>
 }
 
 /** Join what a person's order to a role takes. */
@@ -92,18 +97,25 @@ export const createRoleOrders = (
   { agent: { mode, signer }, ruleset, approval }: RolePolicy,
   opener: Opener,
   { journal, onOpened }: { readonly journal: Journal; readonly onOpened: (workflow: Workflow) => void },
-): RoleOrders => ({
-  mode,
-  askerOf: (order) => askerOf(order, approval),
-  exposureOf: (request) => exposureOf(request, signer.address, ruleset),
-  open: async (proposal, shadow) => {
-    const opened = await opener.open(proposal, shadow)
-    if (opened.ok) {
-      onOpened(opened.workflow)
-      return { ok: true, workflowId: opened.workflow.id }
-    }
-    // Opened before a crash that came before the reply: it is this order's all the same.
-    const known = await journal.byOpportunity(opener.opportunityOf(proposal, shadow))
-    return known === null ? opened : { ok: true, workflowId: known.id }
-  },
-})
+): RoleOrders => {
+  const opened: RoleOrders['opened'] = async (about, shadow) => {
+    const known = await journal.byOpportunity(opener.opportunityOf(about, shadow))
+    return known && { workflowId: known.id }
+  }
+  return {
+    mode,
+    askerOf: (order) => askerOf(order, approval),
+    exposureOf: (request) => exposureOf(request, signer.address, ruleset),
+    say: (request) => sayOrder(request, signer.address, ruleset),
+    open: async (proposal, shadow) => {
+      const now = await opener.open(proposal, shadow)
+      if (now.ok) {
+        onOpened(now.workflow)
+        return { ok: true, workflowId: now.workflow.id }
+      }
+      const known = await opened(proposal, shadow)
+      return known === null ? now : { ok: true, ...known }
+    },
+    opened,
+  }
+}

@@ -113,6 +113,7 @@ export const compilePolicy = (
     assertEnvironment(policy, environment)
     assertViews(does.views ?? [], policy.guard.views)
     assertContracts('strategy', does.contracts?.(policy.strategy) ?? [], deployment)
+    assertContracts('strategy', does.markets?.(policy.strategy) ?? [], deployment, 'markets')
     const { contracts, sends } = sanityOf(does.role)
     assertContracts('guard.sanity', contracts?.(policy.guard.sanity) ?? [], deployment)
     assertStrategy(yaml, does.role, deployment)
@@ -156,17 +157,18 @@ function assertStrategy({ value }: YamlFile, role: string, { assets }: Deploymen
 function assertContracts(
   section: string,
   said: readonly (readonly [place: string, name: string])[],
-  { contracts }: Pick<Deployment, 'contracts'>,
+  deployment: Pick<Deployment, 'contracts' | 'markets'>,
+  list: 'contracts' | 'markets' = 'contracts',
 ): void {
-  const absent = said.find(([, name]) => !contracts.some((contract) => contract.name === name))
+  const names = deployment[list].flatMap(({ name }) => name ?? [])
+  const absent = said.find(([, name]) => !names.includes(name))
   if (absent === undefined) return
   const path = `${section}.${absent[0]}`
-  const names = contracts.map(({ name }) => name)
   const near = nearest(absent[1], names)
   const fix = near === undefined ? 'correct the name' : `write ${near}`
   throw new RolekeeperError(
     'policy.contract_unknown',
-    `${path} is ${absent[1]}, which deployment.contracts does not pin.`,
+    `${path} is ${absent[1]}, which deployment.${list} does not pin.`,
     {
       fix: `pin it in the run configuration, or ${fix}; pinned are: ${names.join(', ') || 'none'}.`,
       facts: { path },

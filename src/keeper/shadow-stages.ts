@@ -14,7 +14,7 @@ import { judge, type ShadowDeps, score } from '../pipeline/shadow.ts'
 import { isBid } from '../pipeline/shadow-lots.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
 import type { ServiceClient } from '../service/client.ts'
-import { WORKFLOW_CATALOGUE } from '../service/contract/workflow-types.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
 import { isLimitedWith } from './apart.ts'
 import { createRequestStages } from './request-stages.ts'
@@ -81,11 +81,10 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
 
 /** Refuse what is done by preparing it. Pure. */
 function mayPrepare({ proposal }: Workflow) {
-  const { executionMode } = WORKFLOW_CATALOGUE[proposal.workflowType]
-  return executionMode === 'onchain_transaction'
-    ? ({ ok: true } as const)
-    : refuse(
+  return isMetadata(proposal.workflowType)
+    ? refuse(
         'shadow_no_prepare',
-        `${proposal.workflowType} is pinned to ${executionMode}: preparing it is its effect, so shadow does not.`,
+        `${proposal.workflowType} is pinned to metadata_only: preparing it is its effect, so shadow does not.`,
       )
+    : ({ ok: true } as const)
 }

@@ -2,6 +2,7 @@ import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError, refuse } from '../errors.ts'
 import type { Mail } from '../ops/mail.ts'
+import { leftBehind } from '../ops/orders.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Filler, fillNonce } from './fill-nonce.ts'
 import type { Ground } from './ground.ts'
@@ -55,12 +56,14 @@ export async function takeSignerOrders(
   desk: Pick<SignerDesk, 'take'>,
   mail: Pick<Mail, 'signerOrders' | 'take' | 'reply'>,
 ): Promise<void> {
-  for (const { id, order } of await mail.signerOrders()) {
+  for (const { id, order, isLate } of await mail.signerOrders()) {
     if (!(await mail.take(id))) continue
     const taken =
       order === null
         ? refuse('order_unreadable', `The order ${id} does not hold one.`)
-        : await desk.take(order)
+        : isLate === true
+          ? leftBehind(id)
+          : await desk.take(order)
     await mail.reply(id, taken.ok ? { said: taken.said } : taken)
   }
 }

@@ -88,7 +88,7 @@ export function createRoleSigning(
   )
   const standing = createStandingAllowances(signer.address, ruleset.deployment, { nodes, clock, log })
   const stages = createLiveStages({
-    ...deps,
+    ...{ ...deps, session },
     standing: standing.now,
     standingAhead: standing.ahead,
     allowing: standing.expect,

@@ -36,6 +36,7 @@ const READS = {
   rfqs: 'queryGraphql',
   auctions: 'queryGraphql',
   acquisitions: 'queryGraphql',
+  wrappers: 'listWrappers',
 } as const satisfies Readonly<Record<WatchedCollection, CollectionId | 'queryGraphql'>>
 
 /** What carrying a workflow takes. */

@@ -4,7 +4,7 @@ import type { AgentConfig } from '../config/config.ts'
 import type { Refusal, RolekeeperError } from '../errors.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { Sources } from '../observe/sources.ts'
-import { closedForNow, stopped } from '../ops/control.ts'
+import { closedForNow, gateOfRole, stopped } from '../ops/control.ts'
 import type { Log } from '../ops/log.ts'
 import { LOOK, ORDERS, type Queue } from '../queue/queue.ts'
 import type { TimersDeps } from '../queue/timers.ts'
@@ -247,7 +247,7 @@ function backgroundOf(
         if (live.get(workflow.id) === undefined) live.resume(workflow)
       }
     },
-    stopped: () => stopped(gate()),
+    stopped: (role) => stopped(gateOfRole(role, gate)()),
     leavesOrders: () => stop.aborted,
   })
 }

@@ -71,6 +71,7 @@ export function createCollections(
     },
     auctions: trades.listAuctions,
     acquisitions: trades.listAcquisitions,
+    wrappers: client.listWrappers,
   }
 }
 

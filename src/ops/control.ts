@@ -9,8 +9,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { printable, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { ROLE_NAME, type Role } from '../service/contract/roles.ts'
+import { directoryText } from './directory.ts'
 
 /** What may stop a signature, read in the same turn before every KMS call and every first send. */
 export type Gate = {
@@ -22,6 +23,10 @@ export type Gate = {
   readonly paused: boolean
   /** The same for these roles alone; absent where there are none. */
   readonly pausedRoles?: readonly Role[]
+  /** The switches that are on, with who turned them on; absent where none is. */
+  readonly pulled?: readonly Pulled[]
+  /** Where commands find them; absent where none is on, or no directory has them. */
+  readonly directory?: string
   /** Why the signer is SAFE: nothing new of it, and what no node has is closed. Absent where it is not. */
   readonly safe?: Refusal
 }
@@ -48,6 +53,8 @@ export type Control = {
   readonly paused: boolean
   /** Each that is on, those of single roles too. */
   readonly pulled: readonly Pulled[]
+  /** Whose they are: where they were read. Absent where that is no directory. */
+  readonly directory?: string
   /** Nobody pulled them: their directory cannot be read. */
   readonly isUnreadable?: true
 }
@@ -71,9 +78,9 @@ export function readControl(directory: string): Control {
   try {
     names = readdirSync(directory)
   } catch {
-    return { killed: true, paused: true, pulled: [], isUnreadable: true }
+    return { killed: true, paused: true, pulled: [], directory, isUnreadable: true }
   }
-  return controlOf(names.flatMap((name) => pulledBy(name, directory)))
+  return { ...controlOf(names.flatMap((name) => pulledBy(name, directory))), directory }
 }
 
 /** Say what switches that are on come to. Pure. */
@@ -84,9 +91,14 @@ export const controlOf = (pulled: readonly Pulled[]): Control => ({
 })
 
 /** The gate that switches make. Pure. */
-export function gateBySwitches({ killed, paused, pulled }: Control): Gate {
+export function gateBySwitches({ killed, paused, pulled, directory }: Control): Gate {
   const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
-  return { closed: killed, paused, ...(pausedRoles.length === 0 ? {} : { pausedRoles }) }
+  return {
+    ...{ closed: killed, paused },
+    ...(pausedRoles.length === 0 ? {} : { pausedRoles }),
+    ...(pulled.length === 0 ? {} : { pulled }),
+    ...(directory === undefined || !(killed || paused || pulled.length > 0) ? {} : { directory }),
+  }
 }
 
 function pulledBy(name: string, directory: string): readonly Pulled[] {
@@ -207,16 +219,41 @@ export const closedForNow = (gate: Gate, isClosed: boolean): Gate =>
 
 /** The gate of one role's work: paused also where that role alone is. */
 export const gateOfRole = (role: Role, gate: () => Gate) => (): Gate => {
-  const found = gate()
-  return found.pausedRoles?.includes(role) === true ? { ...found, paused: true } : found
+  const { pulled, ...found } = gate()
+  const own = pulled?.filter((each) => each.role === undefined || each.role === role)
+  const said = own === undefined || own.length === 0 ? found : { ...found, pulled: own }
+  return found.pausedRoles?.includes(role) === true ? { ...said, paused: true } : said
 }
 
 /** Why nothing new may begin; `for_now` where that passes by itself, and refuses nothing; or null. Pure. */
 export const stopped = (gate: Gate): Refusal | 'for_now' | null => {
   if (gate.isForNow === true) return 'for_now'
-  if (gate.closed) return refuse('killed', 'The kill switch is on.')
+  if (gate.closed) return refuse('killed', killedText(gate))
   if (gate.safe !== undefined) return gate.safe
-  if (!gate.paused) return null
-  const who = gate.pausedRoles === undefined ? 'The keeper' : 'The keeper, or this role of it,'
-  return refuse('paused', `${who} is paused.`)
+  return gate.paused ? refuse('paused', pausedText(gate)) : null
+}
+
+/** Who reads it may not be who did it: it says who did, and what undoes it. */
+function killedText({ pulled = [], directory }: Gate): string {
+  const fix = `\`rolekeeper unkill${directoryText(directory)}\``
+  const kill = pulled.find((each) => each.switch === 'kill')
+  return kill === undefined
+    ? `The kill switch is on, or what says so cannot be read. Fix: ${fix}, or let the keeper read its directory.`
+    : `The kill switch is on: ${whoText(kill)}. Fix: ${fix} once it may sign again.`
+}
+
+function pausedText({ pulled = [], pausedRoles, directory }: Gate): string {
+  const at = directoryText(directory)
+  const pauses = pulled.filter((each) => each.switch === 'pause')
+  const pause = pauses.find(({ role }) => role === undefined) ?? pauses[0]
+  if (pause === undefined)
+    return `${pausedRoles === undefined ? 'The keeper' : 'The keeper, or this role of it,'} is paused. Fix: \`rolekeeper resume${at}\`.`
+  const [what, ...role] = pause.role === undefined ? ['keeper'] : [pause.role, pause.role]
+  return `The ${what} is paused: ${whoText(pause)}. Fix: \`${['rolekeeper resume', ...role].join(' ')}${at}\` once it may begin anew.`
+}
+
+function whoText({ by, atMs, reason }: Pull): string {
+  const who = by === null ? 'somebody did it by hand' : `${printable(by)} did it`
+  const when = atMs === 0 ? 'at a time that is not known' : new Date(atMs).toISOString()
+  return `${who}, ${when}${reason === null ? '' : `: ${printable(reason).replace(/\.$/, '')}`}`
 }

@@ -4,13 +4,14 @@ import {
   type Answer,
   forgetAnswers,
   forgetOrder,
-  hasOrder,
   readAnswers,
   readSignerOrders,
   readSubmissions,
   type SignerOrder,
   type Submission,
+  takeOrder,
   type Waiting,
+  withdrawOrder,
   writeAnswer,
   writeSignerOrder,
   writeSubmission,
@@ -101,7 +102,7 @@ export function fileMail(directory: string, journal: ReplyStore): Mail {
     everyMs: FILES_MS,
     submissions: () => unanswered(readSubmissions(directory)),
     signerOrders: () => unanswered(readSignerOrders(directory)),
-    take: async (id) => hasOrder(directory, id),
+    take: async (id) => takeOrder(directory, id),
     reply: async (id, reply) => {
       await journal.setValue(replyKey(id), JSON.stringify(reply))
       await journal.barrier()
@@ -120,10 +121,7 @@ export function fileOutgoing(directory: string, journal: Pick<ReplyStore, 'getVa
       const text = await journal.getValue(replyKey(id))
       return text === null ? null : JSON.parse(text)
     },
-    withdraw: async () => {
-      forgetOrder(directory, id)
-      return (await journal.getValue(replyKey(id))) === null
-    },
+    withdraw: async () => withdrawOrder(directory, id) && (await journal.getValue(replyKey(id))) === null,
   })
   return {
     to: `keeper of ${directory}`,

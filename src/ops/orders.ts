@@ -11,7 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { RolekeeperError } from '../errors.ts'
+import { nearest } from '../config/check.ts'
+import { printable, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { ROLE_NAME } from '../service/contract/roles.ts'
 import type { InputValue } from '../workflow/proposal.ts'
 
@@ -64,14 +65,21 @@ const signerOrder = z.strictObject({
 export type SignerOrder = z.infer<typeof signerOrder>
 
 /** An order that waits, by the id that its author gave it; null stands for what holds none. */
-export type Waiting<Order> = { readonly id: string; readonly order: Order | null }
+export type Waiting<Order> = {
+  readonly id: string
+  readonly order: Order | null
+  /** Who took it has not replied in {@link AGE_MS_MAX}: what was done of it stands, and no more of it is. */
+  readonly isLate?: true
+}
 
 const folderOf = (directory: string) => join(directory, 'orders')
 const submissionFile = (directory: string, id: string) => join(folderOf(directory), `submit-${id}.json`)
 const signerFile = (directory: string, id: string) => join(folderOf(directory), `signer-${id}.json`)
 const filesOf = (directory: string, id: string) => [submissionFile(directory, id), signerFile(directory, id)]
-const SUBMISSION = /^submit-([0-9a-f-]{36})\.json$/
-const SIGNER_ORDER = /^signer-([0-9a-f-]{36})\.json$/
+/** The name that an order has once it is acted on: its author's own file is no more. */
+const takenFile = (file: string) => file.replace(/\.json$/, '.taken.json')
+const SUBMISSION = /^submit-([0-9a-f-]{36})(?:\.taken)?\.json$/
+const SIGNER_ORDER = /^signer-([0-9a-f-]{36})(?:\.taken)?\.json$/
 
 /** More people than these answer nothing. */
 const ANSWERS_MAX = 20
@@ -79,8 +87,27 @@ const ANSWERS_MAX = 20
 /** Far above any workflow's input. */
 const BYTES_MAX = 65_536
 
+/** Refuse an order to a role that nobody here works as, and say which ones there are. Pure. */
+export function roleAbsent(role: string, staffed: readonly string[]): Refusal {
+  const known = [...new Set(staffed)]
+  const near = nearest(role, known)
+  const perhaps = near === undefined ? '' : `perhaps \`${near}\`; `
+  const those = known.length === 0 ? '' : `submit to one of ${known.join(', ')}, or `
+  return refuse(
+    'role_absent',
+    `The role ${printable(role)} is not configured. Fix: ${perhaps}${those}add it to \`agents\` of the run configuration and start the keeper anew.`,
+  )
+}
+
 /** Who orders withdraws what nobody took within seconds; an older order was left behind by one that was ended. */
 export const AGE_MS_MAX = 60_000
+
+/** Refuse to go on with an order that was taken so long ago: what it was for is not as it was. Pure. */
+export const leftBehind = (id: string): Refusal =>
+  refuse(
+    'order_late',
+    `The order ${id} was taken, and not replied to within ${AGE_MS_MAX / 1_000} s. Fix: see in \`rolekeeper workflows list\` and \`rolekeeper signer show\` that nothing came of it, and order it again.`,
+  )
 
 /** Write an order as it is kept. Throws RolekeeperError `order.too_large`. Pure. */
 export function encodeOrder(order: Answer | Submission | SignerOrder): string {
@@ -156,13 +183,9 @@ export function writeSubmission(directory: string, id: string, given: Submission
   writeOrder(directory, submissionFile(directory, id), given)
 }
 
-/** Read the submissions that wait. A directory that is not there has none. */
-export function readSubmissions(directory: string): readonly Waiting<Submission>[] {
-  return idsOf(directory, SUBMISSION, submissionFile).map((id) => ({
-    id,
-    order: readOrder(submissionFile(directory, id), submission),
-  }))
-}
+/** Read the submissions that wait, those that are taken and not replied to among them. A directory that is not there has none. */
+export const readSubmissions = (directory: string): readonly Waiting<Submission>[] =>
+  waitingIn(directory, SUBMISSION, submissionFile, submission)
 
 /**
  * Order something about a signer.
@@ -173,40 +196,69 @@ export function writeSignerOrder(directory: string, id: string, given: SignerOrd
   writeOrder(directory, signerFile(directory, id), given)
 }
 
-/** Read the orders about signers that wait. */
-export function readSignerOrders(directory: string): readonly Waiting<SignerOrder>[] {
-  return idsOf(directory, SIGNER_ORDER, signerFile).map((id) => ({
-    id,
-    order: readOrder(signerFile(directory, id), signerOrder),
-  }))
-}
+/** Read the orders about signers that wait, those that are taken and not replied to among them. */
+export const readSignerOrders = (directory: string): readonly Waiting<SignerOrder>[] =>
+  waitingIn(directory, SIGNER_ORDER, signerFile, signerOrder)
 
-/** Whether an order, of whichever kind, waits. */
-export const hasOrder = (directory: string, id: string): boolean =>
-  filesOf(directory, id).some((file) => existsSync(file))
+/**
+ * Take an order, of whichever kind: renamed, it is not its author's to take back any more. One that is taken is so again.
+ * @returns false where its author has taken it back.
+ */
+export const takeOrder = (directory: string, id: string): boolean =>
+  filesOf(directory, id).some((file) => isRenamed(file, takenFile(file)) || existsSync(takenFile(file)))
 
-/** Forget an order, of whichever kind, that was replied to or whose author has gone. */
-export function forgetOrder(directory: string, id: string): void {
+/** Take an order back, of whichever kind. @returns false where somebody has taken it, and has not forgotten it since. */
+export function withdrawOrder(directory: string, id: string): boolean {
   for (const file of filesOf(directory, id)) rmSync(file, { force: true })
+  return !filesOf(directory, id).some((file) => existsSync(takenFile(file)))
 }
 
-/** The ids of the orders of one kind that wait; what was left behind goes. A directory that is not there has none. */
-function idsOf(
+/** Forget an order, of whichever kind, that was replied to. */
+export function forgetOrder(directory: string, id: string): void {
+  for (const file of filesOf(directory, id)) {
+    rmSync(file, { force: true })
+    rmSync(takenFile(file), { force: true })
+  }
+}
+
+function isRenamed(from: string, to: string): boolean {
+  try {
+    renameSync(from, to)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The orders of one kind that wait; what was left behind goes. A directory that is not there has none. */
+function waitingIn<T>(
   directory: string,
   kind: RegExp,
   fileOf: (directory: string, id: string) => string,
-): readonly string[] {
+  schema: z.ZodType<T>,
+): readonly Waiting<T>[] {
+  let names: readonly string[]
   try {
-    const ids = readdirSync(folderOf(directory)).flatMap((name) => kind.exec(name)?.[1] ?? [])
-    return ids.filter((id) => {
-      const file = fileOf(directory, id)
-      const isWanted = Math.abs(Date.now() - statSync(file).mtimeMs) <= AGE_MS_MAX
-      if (!isWanted) rmSync(file, { force: true })
-      return isWanted
-    })
+    names = readdirSync(folderOf(directory))
   } catch {
     return []
   }
+  const ids = new Set(names.flatMap((name) => kind.exec(name)?.[1] ?? []))
+  return [...ids].flatMap((id) => waitingAs(id, fileOf(directory, id), schema))
+}
+
+/** One order; none where its author takes it back meanwhile, or where it is nothing that could be: those beside it wait all the same. */
+function waitingAs<T>(id: string, placed: string, schema: z.ZodType<T>): readonly Waiting<T>[] {
+  try {
+    const file = existsSync(placed) ? placed : takenFile(placed)
+    const found = statSync(file)
+    if (found.isDirectory()) return []
+    if (Math.abs(Date.now() - found.mtimeMs) <= AGE_MS_MAX) return [{ id, order: readOrder(file, schema) }]
+    rmSync(file, { force: true })
+  } catch {
+    // Gone, or a link to nothing.
+  }
+  return []
 }
 
 function readOrder<T>(file: string, schema: z.ZodType<T>): T | null {

@@ -92,6 +92,8 @@ const keeperStatus = z.object({
       id: z.string(),
       role: z.string(),
       workflowType: z.string(),
+      /** What it asks for, in a line; absent from a keeper of an earlier release. */
+      summary: z.string().optional(),
       check: z.string(),
       message: z.string(),
       expires: z.string(),

@@ -1,6 +1,6 @@
 import { type Hex, recoverAddress, serializeSignature } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
-import { invariant, refuse } from '../errors.ts'
+import { invariant, type Refusal, refuse } from '../errors.ts'
 import { checkPrepared } from '../guard/check-prepared.ts'
 import { lookNow } from '../guard/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
@@ -8,8 +8,9 @@ import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
 import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
-import { move, type Workflow } from '../workflow/workflow.ts'
+import { type FrozenAnswer, move, type Workflow } from '../workflow/workflow.ts'
 
 /** What attesting an answer needs. */
 type AttestDeps = {
@@ -30,9 +31,14 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   const { prepared: frozen, attestation } = workflow
   invariant(frozen !== undefined, `workflow ${workflow.id} is prepared without an answer`)
   const checked = checkPrepared({ workflow, frozen, ruleset, nowMs: nowMs() })
+  const { requestId } = frozen.answer
+  if (isMetadata(workflow.proposal.workflowType)) {
+    return checked.ok
+      ? bind(awaited(workflow, frozen, nowMs()), workflow, requestId, deps)
+      : moved(unlikeAsked(workflow, frozen, checked, nowMs()))
+  }
   if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
   const digest = checked.calls.find((call) => call.digest !== null)?.digest
-  const { requestId } = frozen.answer
   if (digest === undefined || digest === null)
     return bind(move(workflow, 'attested', nowMs()), workflow, requestId, deps)
   if (attestation === undefined)
@@ -49,12 +55,35 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
 }
 
+/** What was done by preparing it has nothing to sign: it is over once the service shows it, as of what it was prepared on. */
+function awaited(workflow: Workflow, { answer }: FrozenAnswer, nowMs: number): Workflow {
+  const { canonicalPostconditions: postconditions, preflight } = answer
+  const blockNumber = BigInt(preflight.freshness.blockNumber ?? 0)
+  return move(workflow, 'confirmed', nowMs, {
+    realized: { tokens: [], gasWei: 0n, atMs: nowMs },
+    awaiting: { blockNumber, postconditions, sinceMs: nowMs },
+  })
+}
+
+/** An answer that is not what we asked for: where the preflight blocked nothing was done, and else a person looks what was. */
+function unlikeAsked(
+  workflow: Workflow,
+  { answer }: FrozenAnswer,
+  refusal: Refusal,
+  nowMs: number,
+): Workflow {
+  if (answer.preflight.status !== 'passed') return move(workflow, 'refused', nowMs, { note: refusal })
+  const message = `${refusal.message} What it is about may have been saved: see at the service.`
+  return move(workflow, 'quarantined', nowMs, { note: { check: refusal.check, message } })
+}
+
 /** Write what follows from an answer, unless its request is another workflow's: then its progress would be the other's. */
 async function bind(next: Workflow, workflow: Workflow, requestId: string, deps: AttestDeps): Promise<Step> {
   const written = await deps.journal.writeBound(next, requestId)
   if (written !== 'taken') return { type: 'written', workflow: written }
   const note = refuse('request_id_taken', `The answer's request ${requestId} is another workflow's already.`)
-  return moved(move(workflow, 'refused', deps.nowMs(), { note }))
+  const end = isMetadata(workflow.proposal.workflowType) ? 'quarantined' : 'refused'
+  return moved(move(workflow, end, deps.nowMs(), { note }))
 }
 
 /** What the gate makes of a workflow that would be signed for; null where it is open. */

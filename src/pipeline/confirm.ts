@@ -5,6 +5,7 @@ import type { Journal } from '../journal/journal.ts'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'
 import { isOwn } from '../service/contract/workflow-types.ts'
 import { duration } from '../units.ts'
+import { isMetadata } from '../workflow/metadata.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
 import { reservationOf } from './transactions/reservation.ts'
@@ -118,12 +119,19 @@ const unknownBlocks = ({ id }: Workflow, ms: number) =>
     },
   )
 
-const unconfirmed = ({ id }: Workflow, word: Said, ms: number) =>
-  new RolekeeperError(
+const unconfirmed = ({ id, proposal }: Workflow, word: Said, ms: number) => {
+  const [done, fix] = isMetadata(proposal.workflowType)
+    ? [
+        'was taken by the service to be saved',
+        'see at the service whether it is saved: it has no transaction.',
+      ]
+    : [
+        'is final on the chain',
+        "compare the service's indexer with the transactions of this workflow; what it moved and cost is counted by the chain.",
+      ]
+  return new RolekeeperError(
     'workflow.unconfirmed',
-    `Workflow ${id} is final on the chain, and after ${duration(ms - (ms % 1_000))} the service ${word}.`,
-    {
-      fix: "compare the service's indexer with the transactions of this workflow; what it moved and cost is counted by the chain.",
-      facts: { workflowId: id, said: word },
-    },
+    `Workflow ${id} ${done}, and after ${duration(ms - (ms % 1_000))} the service ${word}.`,
+    { fix, facts: { workflowId: id, said: word } },
   )
+}

@@ -18,6 +18,8 @@ export type HoldDeps = {
   /** Names the rules of now. */
   readonly rules: string
   readonly show: (workflow: Workflow) => Promise<Hold['shown']>
+  /** Whether what was shown of what is there is so still. */
+  readonly isAsShown: (workflow: Workflow, shown: Hold['shown']) => Promise<boolean>
   /** Names exactly what is approved. */
   readonly hashOf: (workflow: Workflow, asked: Asked) => string
   readonly expiresAfterMs: number
@@ -29,14 +31,18 @@ export type HoldDeps = {
 
 /**
  * Hold a proposal until as many people as the policy asks have approved exactly what was shown. An answer for another hash is none: a proposal
- * whose rules changed meanwhile is asked about anew.
+ * whose rules changed meanwhile is asked about anew, and one that would change something else by now than what was shown.
  * @returns null when nothing (more) stands in its way.
  */
 export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
   const known = workflow.hold
   if (known === undefined || !isOf(known, workflow, deps)) return ask(workflow, deps)
-  if (known.approvedAtMs !== undefined) return null
   const nowMs = deps.nowMs()
+  if (known.approvedAtMs !== undefined) {
+    if (nowMs < known.untilMs) return null
+    const message = `It was approved, and could not begin within ${duration(deps.expiresAfterMs)} of being asked about.`
+    return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
+  }
   if (nowMs >= known.untilMs) {
     const given =
       known.approvals.length === 0 ? 'Nobody' : `${known.approvals.length} of ${known.shown.quorum}`
@@ -52,6 +58,10 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
   const added = approved.filter(({ by }) => !isKnown(by)).map((each) => ({ ...each, atMs: nowMs }))
   const approvals = [...known.approvals, ...added]
   if (approvals.length >= known.shown.quorum) {
+    if (!(await deps.isAsShown(workflow, known.shown))) {
+      const who = approvals.map(({ by }) => by).join(', ')
+      return ask(workflow, deps, `${who} approved it; what is there has changed since, so it is asked anew. `)
+    }
     return moved({ ...workflow, hold: { ...known, approvals, approvedAtMs: nowMs } })
   }
   if (added.length > 0) return moved({ ...workflow, hold: { ...known, approvals } })
@@ -62,7 +72,7 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
 const isOf = (hold: Hold, workflow: Workflow, { rules, hashOf }: HoldDeps): boolean =>
   hold.rules === rules && hold.hash === hashOf(workflow, hold)
 
-async function ask(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
+async function ask(workflow: Workflow, deps: HoldDeps, before = ''): Promise<Step | null> {
   const why = await deps.whyAsk(workflow)
   if (why === null) return null
   const { rules } = deps
@@ -76,6 +86,13 @@ async function ask(workflow: Workflow, deps: HoldDeps): Promise<Step | null> {
   const hash = deps.hashOf(workflow, asked)
   return moved({
     ...workflow,
-    hold: { ...why, ...asked, hash, untilMs: deps.nowMs() + deps.expiresAfterMs, approvals: [] },
+    hold: {
+      ...why,
+      message: `${before}${why.message}`,
+      ...asked,
+      hash,
+      untilMs: deps.nowMs() + deps.expiresAfterMs,
+      approvals: [],
+    },
   })
 }

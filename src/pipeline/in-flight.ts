@@ -61,7 +61,7 @@ export type CarryDeps = {
 const IDLE_MS = 2_000
 const KMS_RETRY_MS = 1_000
 
-/** The same bytes go to every node again each time this many blocks have passed, for the nonces whose turn it is. */
+/** The same bytes go to every node again once this many blocks have passed, for the nonces whose turn it is. */
 const RESEND_BLOCKS = 2n
 /** So many nonces from the chain's own have their turn: what a node forgot lands in order. */
 const RESEND_NONCES = 16
@@ -261,6 +261,10 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<
   )
 }
 
+/** How often the turn of a slot far behind the chain's nonce has come by a head. Pure. */
+const turnsOf = ({ nonce }: Slot, headNumber: bigint): bigint =>
+  (headNumber + BigInt(RESEND_ALL_BLOCKS - (nonce % RESEND_ALL_BLOCKS))) / BigInt(RESEND_ALL_BLOCKS)
+
 /**
  * Send again what is public, once at a head: also while the kill switch holds back what would replace it, and while the
  * record cannot be reached.
@@ -279,16 +283,14 @@ export async function resend({ slots }: Pick<Workflow, 'slots'>, deps: ResendDep
     // A payload that must not run any more is not helped on its way.
     if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
     const lastAt = lastSentHere(sent)
-    const since = headNumber - (sent.sentAtBlock ?? lastAt ?? headNumber)
-    // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
+    // No head is waited for by its number: where each look takes long, heads are passed over.
     const isDue =
       lastAt === undefined ||
-      (lastAt !== headNumber && since < 0n) ||
-      (lastAt !== headNumber &&
-        since > 0n &&
-        (slot.nonce < chainNonce + RESEND_NONCES
-          ? since % RESEND_BLOCKS === 0n
-          : since % BigInt(RESEND_ALL_BLOCKS) === BigInt(slot.nonce % RESEND_ALL_BLOCKS)))
+      // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
+      lastAt > headNumber ||
+      (slot.nonce < chainNonce + RESEND_NONCES
+        ? headNumber - lastAt >= RESEND_BLOCKS
+        : turnsOf(slot, headNumber) > turnsOf(slot, lastAt))
     return isDue ? [{ slot, sent }] : []
   })
   await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))

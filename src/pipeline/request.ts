@@ -33,11 +33,12 @@ export async function request(workflow: Workflow, deps: RequestDeps): Promise<St
   const { proposal } = workflow
   const allowed = deps.checkRequest(proposal)
   if (!allowed.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: allowed }))
-  // What is held stays held through a pause: nobody is asked twice.
+  // What is held stays held through a pause, and what was approved waits until its approval ends: nobody is asked twice.
   const held = await deps.hold(workflow)
   if (held !== null) return held
   const stopped = deps.stopped()
-  if (stopped === 'for_now') return wait(STOPPED_MS)
+  const isApproved = workflow.hold?.approvedAtMs !== undefined
+  if (stopped === 'for_now' || (stopped !== null && isApproved)) return wait(STOPPED_MS)
   if (stopped !== null) return moved(move(workflow, 'cancelled', deps.nowMs(), { note: stopped }))
   const affordable = await deps.checkBudget(proposal)
   if (!affordable.ok) return moved(move(workflow, 'refused', deps.nowMs(), { note: affordable }))
@@ -47,12 +48,15 @@ export async function request(workflow: Workflow, deps: RequestDeps): Promise<St
       ? moved(move(workflow, 'prepared', deps.nowMs(), { prepared: composed.frozen }))
       : moved(move(workflow, 'refused', deps.nowMs(), { note: composed }))
   }
-  const body = JSON.stringify({
-    workflowType: proposal.workflowType,
-    chainId: workflow.chainId,
-    deploymentNamespace: deps.deploymentNamespace,
-    principalAddress: workflow.signer,
-    input: proposal.input,
-  })
-  return moved(move(workflow, 'requested', deps.nowMs(), { request: { idempotencyKey: workflow.id, body } }))
+  const request = requestOf(workflow, deps.deploymentNamespace)
+  return moved(move(workflow, 'requested', deps.nowMs(), { request }))
+}
+
+/** The key and the exact body of a workflow's prepare request. Pure. */
+export function requestOf(
+  { id, chainId, signer, proposal: { workflowType, input } }: Workflow,
+  deploymentNamespace: string,
+): { readonly idempotencyKey: string; readonly body: string } {
+  const body = { workflowType, chainId, deploymentNamespace, principalAddress: signer, input }
+  return { idempotencyKey: id, body: JSON.stringify(body) }
 }

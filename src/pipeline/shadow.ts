@@ -1,11 +1,8 @@
 import type { Address } from 'viem'
 import type { Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, RolekeeperError } from '../errors.ts'
-import type { ClearedCall } from '../guard/calls/call.ts'
 import { checkPrepared } from '../guard/check-prepared.ts'
-import type { Subject } from '../guard/policy/conditions.ts'
-import { figureText } from '../guard/policy/figures.ts'
-import type { Place } from '../guard/policy/paths.ts'
+import { describeCall } from '../guard/describe-call.ts'
 import { lookNow } from '../guard/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Reservation } from '../journal/journal.ts'
@@ -172,30 +169,4 @@ async function runAgain(
     if (!isRejected || error.facts.reason === 'nonce_mismatch') throw error
     return null
   }
-}
-
-type Say = (value: bigint, path: string, place: Place) => string
-
-/** Write a decoded value as text: lists and structures by their members. Pure. */
-function shown(value: unknown, path: string, place: Place, say: Say): string {
-  if (typeof value === 'bigint') return say(value, path, place)
-  if (Array.isArray(value)) {
-    return `[${value.map((each, index) => shown(each, `${path}[]`, [...place, index], say)).join(', ')}]`
-  }
-  if (value === null || typeof value !== 'object') return String(value)
-  const members = Object.entries(value).map(
-    ([name, member]) => `${name}: ${shown(member, `${path}.${name}`, place, say)}`,
-  )
-  return `{ ${members.join(', ')} }`
-}
-
-/** Write a cleared call as the guard read it: contract, function, and every argument by its name. Pure. */
-function describeCall({ rule, to, args, approval }: ClearedCall, subject: Subject): string {
-  const say: Say = (value, path, place) => {
-    const tests = rule.leaves.find((leaf) => leaf.path === path)?.tests ?? []
-    const reference = tests.flatMap((test) => ('reference' in test ? test.reference.text : []))[0] ?? ''
-    return figureText(value, { path, place, reference, approved: approval?.token }, subject)
-  }
-  const named = rule.abi.inputs.map(({ name = '' }) => `${name}: ${shown(args[name], name, [], say)}`)
-  return `${to ?? 'new'}.${rule.abi.name}(${named.join(', ')})`
 }

@@ -34,6 +34,16 @@ type ServiceClientOptions = Keys & {
 
 type Entry<Id extends OperationId> = (typeof OPERATIONS)[Id]
 
+type ChangeCall = {
+  /** 1 to 200 visible characters: the same change, sent again whenever, has the same key. */
+  readonly idempotencyKey: string
+  /**
+   * For a change that must be asked about each time: called once its turn came, right before it is sent; where it throws,
+   * nothing is. It is then sent once, and its caller sees to another try.
+   */
+  readonly ready?: () => void
+}
+
 /** What a call is given beside the credentials of its client: what its operation takes, and no more. */
 type CallOf<Id extends OperationId> = {
   /** The token of a wallet session. */
@@ -44,8 +54,7 @@ type CallOf<Id extends OperationId> = {
   (Entry<Id>['rowsOf'] extends string ? { readonly wallets?: readonly Address[] } : unknown) &
   /** Names or dotted paths; absent, the whole resource. */
   (Entry<Id>['fields'] extends true ? { readonly fields?: readonly string[] } : unknown) &
-  /** 1 to 200 visible characters: the same change, sent again whenever, has the same key. */
-  (Entry<Id>['changes'] extends true ? { readonly idempotencyKey: string } : unknown) &
+  (Entry<Id>['changes'] extends true ? ChangeCall : unknown) &
   /** A value, or the exact JSON text to send. */
   (BodyOf<Id> extends null ? unknown : { readonly body: BodyOf<Id> } | { readonly bodyText: string })
 
@@ -113,6 +122,7 @@ type AnyCall = {
   readonly fields?: readonly string[]
   readonly wallets?: readonly string[]
   readonly idempotencyKey?: string
+  readonly ready?: () => void
   readonly body?: unknown
   readonly bodyText?: string
   readonly cursor?: string | null
@@ -175,6 +185,7 @@ function requestOf(id: OperationId, call: AnyCall, assumed: Assumptions): Servic
     },
     body: body === null ? null : (call.bodyText ?? JSON.stringify(call.body)),
     signal: call.signal,
+    ready: call.ready,
   }
 }
 

@@ -38,6 +38,8 @@ type Sent = {
   /** Sent as it is. */
   readonly body: string | null
   readonly signal: AbortSignal | undefined
+  /** Asked right before it is sent, and not where the circuit is open; where it throws, nothing is. */
+  readonly ready?: (() => void) | undefined
 }
 
 /** What an attempt brought, whatever its status. */
@@ -116,6 +118,7 @@ export function createHttp(
       circuit.attempt(
         call,
         async () => {
+          sent.ready?.()
           const startedAtMs = performance.now()
           const made = await request(call, sent)
           events.onAttempt(outcomeOf(made), performance.now() - startedAtMs, dateOf(made))

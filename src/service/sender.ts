@@ -24,6 +24,8 @@ export type ServiceRequest = {
   /** Sent as it is, the same bytes on every attempt. */
   readonly body: string | null
   readonly signal: AbortSignal | undefined
+  /** Asked right before it is sent; who gives it has it sent once, and sees to another try. */
+  readonly ready?: (() => void) | undefined
 }
 
 /** The way to the service with one set of credentials. */
@@ -89,7 +91,7 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
 
   const send = async (request: ServiceRequest) => {
     const call = callOf(request)
-    const attempts = OPERATIONS[request.operation].changes ? CHANGE_ATTEMPTS : READ_ATTEMPTS
+    const attempts = attemptsOf(request)
     let earlier: RolekeeperError | undefined
     for (let count = 1; ; count += 1) {
       if (pacer.delayMs() > 0) await waitTurn(call, request.signal)
@@ -100,14 +102,18 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
       if (!(reply instanceof RolekeeperError) && reply.status >= 200 && reply.status < 300)
         return readBody(call, reply)
       const failure = reply instanceof RolekeeperError ? reply : failureOf(reply, call, asker)
-      const givenUp = failure.retry !== 'later' || count >= attempts
-      if (givenUp || request.signal?.aborted) throw failure
+      if (failure.retry !== 'later' || count >= attempts || request.signal?.aborted) throw failure
       earlier = failure
       await pause(backoffMs(count), call, request.signal)
     }
   }
 
   return { assumed, callOf, send }
+}
+
+const attemptsOf = ({ operation, ready }: ServiceRequest): number => {
+  if (ready !== undefined) return 1
+  return OPERATIONS[operation].changes ? CHANGE_ATTEMPTS : READ_ATTEMPTS
 }
 
 /** What a service echoes of the key would stand in every place that says why. */

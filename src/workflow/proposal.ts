@@ -49,6 +49,8 @@ export type Proposal = {
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */
   readonly loosens?: true
+  /** Another may undo it, after which it is due again in the very same figures: a day after its end it may be done anew. */
+  readonly comesBack?: true
   /** Others are as fast: it goes before what waits for the signer, and what is in its way is bumped. */
   readonly urgent?: true
   /** What it gives to be first, beside what others tip: wei for one unit of gas, and the part of what it brings that is. */

@@ -41,8 +41,15 @@ const terminal: ReadonlySet<string> = new Set(TERMINAL_STATES)
 /** Whether nothing more happens to a workflow. Pure. */
 export const isTerminal = (state: WorkflowState): state is TerminalState => terminal.has(state)
 
-/** The request as it goes out: key and exact body bytes, recorded before the POST. */
-type PrepareRequest = { readonly idempotencyKey: string; readonly body: string }
+/**
+ * The request as it goes out: key and exact body bytes, recorded before the POST. Where preparing is the effect, `sentAtMs` is
+ * recorded before it too: without it nothing was saved, with it something may have been.
+ */
+type PrepareRequest = {
+  readonly idempotencyKey: string
+  readonly body: string
+  readonly sentAtMs?: number
+}
 
 /** The service's answer, frozen as it came, with the hash that binds it. */
 export type FrozenAnswer = {
@@ -214,8 +221,9 @@ const NEXT: Readonly<Record<ProgressState, readonly WorkflowState[]>> = {
   // What is our own is prepared by nobody.
   discovered: ['requested', 'prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
-  // A typed-data report is shadowed before its signature, everything else before its nonces.
-  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
+  // A typed-data report is shadowed before its signature, everything else before its nonces. What is done by preparing it has
+  // nothing to sign: the service is asked to show it.
+  prepared: ['attested', 'confirmed', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
   // A claim that lost its race goes back to be cleared again on fresh reads: nothing was claimed.
   cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],

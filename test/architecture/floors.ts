@@ -10,7 +10,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['service/contract', 'agents/protocol'],
   ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts', 'agents/board.ts'],
   ['agents/agent.ts'],
-  ['observe', 'config', 'agents/ROLE'],
+  ['observe', 'config', 'agents/ROLE', 'agents/by-hand.ts'],
   ['guard', 'journal', 'queue', 'ops', 'agents/index.ts'],
   ['decide', 'pipeline', 'fleet', 'accounts'],
   ['keeper'],

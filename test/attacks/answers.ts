@@ -37,7 +37,10 @@ const BINDINGS: readonly Attack[] = [
   changed('is for another workflow type', () => ({ workflowType: 'deposit' }), 'workflow_mismatch'),
   changed(
     'is for the same act of another role',
-    ({ workflowType }) => ({ workflowType: workflowType.replace(/^role\.\w+\./, 'role.vault_owner.') }),
+    ({ workflowType }) => {
+      const other = workflowType.startsWith('role.vault_owner.') ? 'role.allocator.' : 'role.vault_owner.'
+      return { workflowType: workflowType.replace(/^role\.\w+\./, other) }
+    },
     'workflow_mismatch',
   ),
   changed(

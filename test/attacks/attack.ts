@@ -82,9 +82,15 @@ export type Call = {
   readonly encode: (args: Readonly<Record<string, unknown>>) => Hex
 }
 
-const { bytecode } = loadArtifacts().LendingVault
 /** The code that a vault is created from, as our policy pins it. */
-export const VAULT_CODE = bytecode
+export const VAULT_CODE = loadArtifacts().LendingVault.bytecode
+
+/** How long the code is that an honest answer creates a contract from, in bytes. */
+export function codeBytesOf({ ruleset, proposal }: Aim): number {
+  const creation = ruleset.rules.get(proposal.workflowType)?.find((rule) => rule.creation !== null)?.creation
+  if (creation === null || creation === undefined) throw new TypeError('nothing is created')
+  return creation.codeBytes
+}
 
 const taken = new WeakMap<PreparedWorkflow, readonly Call[]>()
 
@@ -103,8 +109,12 @@ const takeApart = ({ answer, ruleset }: Aim): readonly Call[] =>
     )
     if (rule === undefined) return []
     const { abi } = rule
-    const head: Hex = intent.target === null ? bytecode : rule.selector
-    const values = decodeAbiParameters(abi.inputs, `0x${intent.calldata.slice(2 + 2 * size(head))}`)
+    const headBytes = rule.creation?.codeBytes ?? size(rule.selector)
+    const head: Hex = `0x${intent.calldata.slice(2, 2 + 2 * headBytes)}`
+    const rest: Hex = `0x${intent.calldata.slice(2 + 2 * headBytes)}`
+    const values = argumentsIn(abi, rest)
+    // An answer that was attacked before may have none that can be taken apart.
+    if (values === null) return []
     const args = Object.fromEntries(abi.inputs.map(({ name = '' }, index) => [name, values[index]]))
     const encode: Call['encode'] = (changed) => {
       const again = encodeAbiParameters(
@@ -115,6 +125,11 @@ const takeApart = ({ answer, ruleset }: Aim): readonly Call[] =>
     }
     return [{ intent, abi, args, encode }]
   })
+
+function argumentsIn({ inputs }: AbiFunction, encoded: Hex): readonly unknown[] | null {
+  if (inputs.length === 0) return []
+  return encoded === '0x' ? null : decodeAbiParameters(inputs, encoded)
+}
 
 /** A value's replacement; the value itself where nothing is to be changed. */
 export type Change = (value: unknown, aim: Aim) => unknown

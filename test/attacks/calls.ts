@@ -6,7 +6,6 @@ import {
   maxUint160,
   maxUint256,
   parseAbi,
-  size,
   stringToHex,
 } from 'viem'
 import {
@@ -14,12 +13,12 @@ import {
   type Attack,
   approves,
   callsOf,
+  codeBytesOf,
   creates,
   lastOf,
   lookalike,
   type Served,
   STRANGER,
-  VAULT_CODE,
   withEach,
   withLast,
   ZERO,
@@ -67,8 +66,13 @@ const TARGETS: readonly Attack[] = [
 /** The action calls another function, with its own arguments behind it or with others. */
 const calling = (name: string, of: (aim: Aim, honest: Hex) => Hex): Attack => ({
   name,
-  on: (aim) =>
-    creates(aim) ? null : withLast(aim.answer, { calldata: of(aim, lastOf(aim.answer).calldata) }),
+  on: (aim) => {
+    if (creates(aim)) return null
+    const honest = lastOf(aim.answer).calldata
+    const calldata = of(aim, honest)
+    // Where that is what we asked for, its arguments are attacked.
+    return calldata.slice(0, 10) === honest.slice(0, 10) ? null : withLast(aim.answer, { calldata })
+  },
   check: 'function_not_allowed',
 })
 const ABI = parseAbi([
@@ -157,7 +161,7 @@ const bytes = (name: string, of: (honest: Hex, aim: Aim) => Hex | null): Attack 
   },
   check: 'calldata_not_canonical',
 })
-const argumentsAt = (aim: Aim): number => (creates(aim) ? size(VAULT_CODE) : 4)
+const argumentsAt = (aim: Aim): number => (creates(aim) ? codeBytesOf(aim) : 4)
 /** Set a byte of a word of the arguments; null where there is no such word, or the byte is set. */
 const dirty = (honest: Hex, aim: Aim, word: number, byte: number, value = '01'): Hex | null => {
   const at = 2 + 2 * (argumentsAt(aim) + 32 * word + byte)
@@ -410,22 +414,25 @@ const ENVELOPES: readonly Attack[] = [
   },
 ]
 
-const code = (name: string, of: (calldata: Hex) => Hex): Attack => ({
+const code = (name: string, of: (calldata: Hex, codeBytes: number) => Hex): Attack => ({
   name,
-  on: (aim) => (creates(aim) ? withLast(aim.answer, { calldata: of(lastOf(aim.answer).calldata) }) : null),
+  on: (aim) =>
+    creates(aim)
+      ? withLast(aim.answer, { calldata: of(lastOf(aim.answer).calldata, codeBytesOf(aim)) })
+      : null,
   check: 'creation_code_changed',
 })
 
 const CREATIONS: readonly Attack[] = [
-  code('deploys code with its last byte changed', (calldata) => {
-    const at = 2 * size(VAULT_CODE)
+  code('deploys code with its last byte changed', (calldata, codeBytes) => {
+    const at = 2 * codeBytes
     return `0x${calldata.slice(2, at)}00${calldata.slice(at + 2)}`
   }),
   code('deploys code with its first byte changed', (calldata) => `0xfe${calldata.slice(4)}`),
   code('deploys code with an instruction in front', (calldata) => `0x5b${calldata.slice(2)}`),
   code('deploys nothing', () => '0x'),
   code('deploys a contract that ends itself', () => '0x33ff'),
-  code('deploys the code cut short', (calldata) => `0x${calldata.slice(2, 2 * size(VAULT_CODE))}`),
+  code('deploys the code cut short', (calldata, codeBytes) => `0x${calldata.slice(2, 2 * codeBytes)}`),
   code(
     'deploys a proxy to a stranger',
     () => `0x363d3d373d3d3d363d73${'99'.repeat(20)}5af43d82803e903d91602b57fd5bf3`,

@@ -6,7 +6,9 @@ import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { PLAIN } from '../../src/guard/sanity/judgement.ts'
 import { TOKEN_VIEWS } from '../../src/guard/views.ts'
 import { CHAIN_ID, COLLATERAL, freeze, LOAN, NOW_MS, SELF } from '../guard/fixtures.ts'
-import { answerOf, deployment, type Kind, NAV_DIGEST } from '../guard/kinds.ts'
+import type { Kind } from '../guard/kind.ts'
+import { answerOf, deployment, NAV_DIGEST } from '../guard/kinds.ts'
+import { CHANNEL } from '../guard/kinds-by-hand.ts'
 import { STRANGER } from './attack.ts'
 
 /** What a simulation shows where contracts or nodes are the attacker's: a result, or what the nodes throw. */
@@ -21,7 +23,7 @@ export type ChainAttack = {
   readonly check: string
 }
 
-const HELD = 10n ** 15n
+const HELD = 10n ** 18n
 const OTHER_CODE: Hex = `0x${'ee'.repeat(32)}`
 const word = (value: bigint): Hex => toHex(value, { size: 32 })
 const event = (text: string, from: Address, to: Address, data: Hex, address: Address): Log => ({
@@ -34,7 +36,13 @@ const event = (text: string, from: Address, to: Address, data: Hex, address: Add
 const changeOf = ({ name, proposal }: Kind, token: Address): bigint => {
   if (token === LOAN && (name === 'rfq-cancel' || name === 'rfq-refund')) return 1n
   if (token === COLLATERAL && name === 'settle') return 1n
-  return token === LOAN ? -proposal.exposure.assets : 0n
+  const { input, exposure } = proposal
+  if (token === LOAN && name === 'fulfill-redeem') return 1n
+  if (token === LOAN && (name === 'borrower-fee' || name.endsWith('-redeem')))
+    return BigInt(String(input.minAssets ?? 0))
+  if (token === CHANNEL && name === 'fee-shares') return BigInt(String(input.shares))
+  if (token === CHANNEL && name.endsWith('-deposit')) return BigInt(String(input.minShares))
+  return token === (exposure.token ?? LOAN) ? -exposure.assets : 0n
 }
 
 /** What honest nodes show of a bundle: it runs, and moves what it should. */
@@ -85,7 +93,10 @@ export function honestly(kind: Kind, request: SimulationRequest, pinned = deploy
 export function waiting(kind: Kind, rules: Ruleset): FinalOptions {
   // What a judgement reads of its own has tests of its own.
   const sanity = new Map(
-    [...rules.sanity].map(([type, { revalidations }]) => [type, { ...PLAIN, revalidations }]),
+    [...rules.sanity].map(([type, { revalidations, counts }]) => [
+      type,
+      { ...PLAIN, revalidations, ...(counts === undefined ? {} : { counts }) },
+    ]),
   )
   return {
     workflow: {
@@ -259,7 +270,9 @@ export const CHAIN_ATTACKS: readonly ChainAttack[] = [
   },
   {
     name: 'one base unit more leaves than the request says',
-    on: afterwards('balanceOf', (value, token) => (token === LOAN ? value - 2n : value)),
+    on: afterwards('balanceOf', (value, token) =>
+      token === LOAN ? (value > HELD ? HELD : value) - 2n : value,
+    ),
     check: 'token_left',
   },
   {

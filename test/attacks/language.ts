@@ -11,7 +11,8 @@ import {
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { createReads } from '../../src/guard/views.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../guard/fixtures.ts'
-import { answerOf, DESK, deployment, kindOf, REGISTRY } from '../guard/kinds.ts'
+import { answerOf, DESK, deployment, kindOf } from '../guard/kinds.ts'
+import { REGISTRY } from '../guard/kinds-by-hand.ts'
 import { judge, rulesetOf } from '../guard/rules.ts'
 
 /** A policy of another deployment than the sandbox's, as its file says it, and the call that it is written for. */

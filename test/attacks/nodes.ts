@@ -7,7 +7,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import { checkFinal } from '../../src/guard/check-final.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { CHAIN_ID, NOW_MS } from '../guard/fixtures.ts'
-import type { Kind } from '../guard/kinds.ts'
+import type { Kind } from '../guard/kind.ts'
 import { type ChainAttack, honestly, waiting } from './chain.ts'
 
 const quantity = (value: bigint | number): Hex => `0x${value.toString(16)}`

@@ -52,6 +52,7 @@ async function asked(answers: Answers, workflow: Workflow = open): Promise<Workf
   const hold = createHold({
     ...deps,
     journal: { spending: async () => ({ rows: [], revision: '' }) },
+    nodes: { calls: async () => [] },
     mail: {
       everyMs: 250,
       answers: async (id, hash) => answers(id, hash).map((each) => ({ verdict: 'approve', hash, ...each })),

@@ -198,6 +198,7 @@ function stagesOf(
       approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
       mail: { everyMs: 250, answers: async () => [] },
       ...{ standing: async () => [], apart: [] },
+      session: NO_SESSION,
       standingAhead: () => undefined,
       allowing: () => undefined,
       ruleset: compileRuleset(
@@ -218,6 +219,13 @@ function stagesOf(
     created.set(name, stages)
     return stages
   }
+}
+
+/** What is measured is signed for: no session is opened. */
+const NO_SESSION = {
+  use: async () => {
+    throw new TypeError('no session is opened here')
+  },
 }
 
 const proposalOf = (job: Job, desk: Hex): Proposal => ({

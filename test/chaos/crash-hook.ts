@@ -1,7 +1,8 @@
 /**
  * Preloaded into a keeper with `--import`: it ends the process by SIGKILL at the commit that holds a state, right
  * before or right after it. CHAOS_CRASH is `{"state":"signed","when":"before","live":50}`: the commit is the first one
- * that holds a workflow in that state once so many workflows have been read or written that are not terminal.
+ * that holds a workflow in that state once so many workflows have been read or written that are not terminal. `may_be_posted`
+ * is the state of one whose request was let out to be posted.
  */
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { z } from 'zod'
@@ -12,7 +13,11 @@ const asked = z
 
 const attempt = z.looseObject({ state: z.string() })
 const slot = z.looseObject({ state: z.string(), attempts: z.array(attempt) })
-const record = z.looseObject({ id: z.string(), state: z.string(), slots: z.array(slot) })
+const request = z.looseObject({ sentAtMs: z.unknown() })
+const record = z.looseObject({
+  ...{ id: z.string(), state: z.string(), slots: z.array(slot) },
+  request: request.optional(),
+})
 
 const TERMINAL =
   /^(succeeded|refused|expired|reverted|superseded|cancelled|unconfirmed|quarantined|partial|shadowed)$/
@@ -20,8 +25,9 @@ const live = new Set<string>()
 let isDue = false
 
 /** Every state that a record is in: its own, its slots', and those of their last attempts. */
-function statesOf({ state, slots }: z.output<typeof record>): readonly string[] {
-  return [state, ...slots.flatMap((one) => [one.state, one.attempts.at(-1)?.state ?? ''])]
+function statesOf({ state, slots, request }: z.output<typeof record>): readonly string[] {
+  const posted = request?.sentAtMs === undefined ? [] : ['may_be_posted']
+  return [state, ...posted, ...slots.flatMap((one) => [one.state, one.attempts.at(-1)?.state ?? ''])]
 }
 
 function look(values: readonly unknown[], writes: boolean): void {

@@ -2,11 +2,13 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { leavePlace } from '../../src/cli/place.ts'
+import { heldUpText } from '../../src/cli/held-up.ts'
+import { leavePlace, placeOf } from '../../src/cli/place.ts'
 import { createFleetControl } from '../../src/fleet/control.ts'
 import { openWitnesses } from '../../src/fleet/witnesses.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
+import type { Hold } from '../../src/workflow/workflow.ts'
 import { runCommand, writeFleetConfig } from '../support/commands.ts'
 import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
@@ -221,4 +223,23 @@ it('finds the directory of its machine where several share a configuration that 
   leavePlace({ directory, fleet: { instance: 'one' } }, file)
   expect(await runCommand(['unkill', '--directory', directory])).toMatchObject({ code: 0 })
   expect(readControl(directory).killed).toBe(false)
+})
+
+it('says of an approval that its role is paused in the fleet, from a machine where nothing is', async () => {
+  const { file, fleet } = await newFleet()
+  const elsewhere = mkdtempSync(join(tmpdir(), 'machine-'))
+  const place = await placeOf(
+    { config: writeFleetConfig({ port: redis.port, fleet, directory: elsewhere }) },
+    { env: {} },
+  )
+  const workflow = { role: 'liquidator', hold: { untilMs: 0 } as Hold }
+  expect(await heldUpText(workflow, place)).toBeNull()
+  await runCommand(['pause', 'liquidator', '--reason', 'a look', '--config', file])
+  const [, command = ''] = /Fix: `rolekeeper ([^`]*)`/.exec((await heldUpText(workflow, place)) ?? '') ?? []
+  expect(await heldUpText(workflow, place)).toMatch(
+    /^The liquidator is paused: .*: a look\. Fix: .*it expires at 1970/,
+  )
+  expect(await heldUpText({ ...workflow, role: 'allocator' }, place)).toBeNull()
+  await runCommand(command.split(' '))
+  expect(await heldUpText(workflow, place)).toBeNull()
 })

@@ -173,9 +173,9 @@ describe('the command line', () => {
       'error usage: "vaultDeploy" is no workflow type. Fix: write role.asset_manager.vaultDeploy',
     ],
     [
-      'a type whose input is not known',
+      'a type without its input',
       ['submit', 'role.lender.investorRequestRedeem'],
-      'error usage: What role.lender.investorRequestRedeem takes is not documented',
+      'Fix: name a JSON file with the input; rolekeeper submit role.lender.investorRequestRedeem --example writes one',
     ],
     [
       'a type of nobody',
@@ -190,12 +190,12 @@ describe('the command line', () => {
     [
       'an input that is no JSON object',
       ['submit', 'deposit', '--role', 'allocator', '--input', 'package-lock.yaml'],
-      'error config.input_unreadable: package-lock.yaml holds no JSON object',
+      'error config.input_unreadable: There is no file package-lock.yaml.',
     ],
     [
       'an input of something else',
       ['submit', 'deposit', '--role', 'allocator', '--input', 'package.json'],
-      'Fix: its members are vaultAddress, assets, receiverAddress, minShares.',
+      'Fix: its members are vaultAddress, assets, receiverAddress, minShares; rolekeeper submit deposit --example',
     ],
     [
       'a reason that is none',

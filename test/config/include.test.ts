@@ -52,6 +52,24 @@ it('adds up what is denied, allowed of one market, and always asked about', () =
   expect(three.at(['guard', 'deny', 3])).toBe(`${join(folder, 'all.yaml')}:1:20`)
 })
 
+it('puts what the other file says in a list where an entry says so, and knows where each is', () => {
+  write('rules.yaml', 'guard: { allow: [a, b], views: [v] }\n')
+  const file = write('more.yaml', 'include: ./rules.yaml\nguard:\n  allow: [c, included, d]\n')
+  const { value, at } = loadWithIncludes(file)
+  expect(value).toEqual({ guard: { allow: ['c', 'a', 'b', 'd'], views: ['v'] } })
+  const rules = join(folder, 'rules.yaml')
+  expect([0, 1, 2, 3, 4].map((index) => at(['guard', 'allow', index]))).toEqual([
+    ...[`${file}:3:11`, `${rules}:1:18`, `${rules}:1:21`, `${file}:3:24`],
+    `${file}:3:3`,
+  ])
+  // A file that includes this one meets the whole list.
+  const outer = loadWithIncludes(
+    write('outer.yaml', 'include: ./more.yaml\nguard: { allow: [included, e] }\n'),
+  )
+  expect(outer.value).toMatchObject({ guard: { allow: ['c', 'a', 'b', 'd', 'e'] } })
+  expect(outer.at(['guard', 'allow', 2])).toBe(`${rules}:1:21`)
+})
+
 it.each([
   ['a circle', 'include: ./circle.yaml', 'more than 4 files include each other'],
   ['a list of files', 'include: [a.yaml]', 'include is not a path'],

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
 import { assumptions } from '../../src/config/assumptions.ts'
@@ -31,21 +33,21 @@ const asked: NewPolicy = {
   contracts: Object.fromEntries(deployment.contracts.map(({ name }) => [name, `our${name}`])),
   head: ['Of ours.'],
 }
+const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-new-policy-'))
 const templateOf = (role: string) => readFileSync(`policies/${role}.yaml`, 'utf8')
 
 /** What a start would make of a text, with what the shipped policies include. */
 function compiled(role: string, text: string) {
   const agent = agents.find((each) => each.role === role)
   if (agent === undefined) throw new Error(`no role ${role}`)
-  const shared = loadWithIncludes('policies/shared/fees-and-freshness.yaml').value as object
-  const { include: _include, ...own } = parseYaml(`${role}.yaml`, text).value as Record<string, unknown>
-  const value = { ...shared, ...own, fees: { ...Reflect.get(shared, 'fees'), ...Object(own.fees) } }
+  const file = join(folder, `${role}.yaml`)
+  writeFileSync(file, text.replace('./shared/', `${process.cwd()}/policies/shared/`))
   const ground = {
     environment: 'production' as const,
     deployment: other,
     service: { assumptions: assumptions.parse({}) },
   }
-  return compilePolicy({ file: `${role}.yaml`, value, at: () => role }, agent, ground)
+  return compilePolicy(loadWithIncludes(file), agent, ground)
 }
 
 describe.each(agents.map(({ role }) => role))('a new policy of the %s', (role) => {

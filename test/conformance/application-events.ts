@@ -4,7 +4,7 @@ import { isObject, type Json } from './shape-check.ts'
 /** The events that a polling application sees. */
 export type ApplicationEvents = {
   /** Wait for an event of a type that names `id`; null when none comes in time. Rejects when polling has failed. */
-  readonly find: (type: string, id: string) => Promise<Json | null>
+  readonly find: (type: string, id: string, msMax?: number) => Promise<Json | null>
   readonly stop: () => Promise<void>
 }
 
@@ -36,9 +36,9 @@ export function followEvents(page: (query: string) => Promise<readonly Json[]>):
     for (const wake of waiting) wake()
   })
   return {
-    find: async (type, id) => {
+    find: async (type, id, msMax = FIND_MS_MAX) => {
       const match = () => seen.find((event) => event.type === type && JSON.stringify(event).includes(id))
-      const deadline = Date.now() + FIND_MS_MAX
+      const deadline = Date.now() + msMax
       while (match() === undefined && failure === undefined && Date.now() < deadline) {
         await new Promise<void>((resolve) => {
           const wake = () => {

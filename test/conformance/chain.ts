@@ -39,7 +39,7 @@ export function createChain(info: SandboxInfo): Chain {
     transport: http(info.rpcUrl, { retryCount: 0, timeout: 10_000 }),
     pollingInterval: 250,
   })
-  const mined: Chain['mined'] = async (wallet, intents) => {
+  const broadcast = async (wallet: Wallet, intents: readonly Intent[]): Promise<readonly Hex[]> => {
     const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
       client.getTransactionCount({ address: wallet.address, blockTag: 'pending' }),
       client.estimateFeesPerGas(),
@@ -62,6 +62,17 @@ export function createChain(info: SandboxInfo): Chain {
     const hashes: Hex[] = []
     for (const serializedTransaction of signed)
       hashes.push(await client.sendRawTransaction({ serializedTransaction }))
+    return hashes
+  }
+  // A wallet's nonces are given out one call after another; what was sent is then waited for side by side.
+  const turns = new Map<Address, Promise<unknown>>()
+  const mined: Chain['mined'] = async (wallet, intents) => {
+    const turn = (turns.get(wallet.address) ?? Promise.resolve()).then(() => broadcast(wallet, intents))
+    turns.set(
+      wallet.address,
+      turn.catch(() => {}),
+    )
+    const hashes = await turn
     return Promise.all(
       hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: MINED_MS_MAX })),
     )

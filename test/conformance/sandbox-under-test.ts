@@ -15,6 +15,8 @@ export type SandboxInfo = {
   readonly kmsAccessKeyId: string
   readonly kmsSecretAccessKey: string
   readonly secretKey: string
+  /** Of its control address, where reviews are given. */
+  readonly controlToken: string
   readonly publishableKey: string
   readonly origins: readonly string[]
   readonly contracts: Readonly<Record<string, `0x${string}`>>

@@ -2,18 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './sandbox-under-test.ts'
-
-/** A mistake to be made in a copy of the source, and the row that must report it. */
-export type Mistake = {
-  readonly name: string
-  readonly file: string
-  /** A text that the file holds once, and what it becomes. */
-  readonly from: string
-  readonly to: string
-  /** The row that must fail, and what it must say. */
-  readonly row: string
-  readonly says: RegExp
-}
+import { type Mistake, WORKFLOW_MISTAKES } from './workflow-mistakes.ts'
 
 const CATALOGUE = 'src/service/contract/operations.ts'
 const TENANT = 'src/service/contract/tenant-resources.ts'
@@ -197,14 +186,6 @@ export const MISTAKES: readonly Mistake[] = [
     says: /403 invalid_fields, not 400 invalid_fields/,
   },
   {
-    name: 'a wrong execution mode',
-    file: 'src/service/contract/workflow-types.ts',
-    from: "  executionMode: 'metadata_only' as const,",
-    to: "  executionMode: 'onchain_transaction' as const,",
-    row: 'role.curator.vaultMarketListingSave',
-    says: /executionMode is onchain_transaction, not metadata_only/,
-  },
-  {
     name: 'a wrong event name',
     file: 'src/service/contract/workflow-types.ts',
     from: "deposit: onchain(null, 'deposit',",
@@ -212,6 +193,7 @@ export const MISTAKES: readonly Mistake[] = [
     row: 'POST /v1/workflows/{requestId}/transactions',
     says: /no event workflow\.deposit\.updated/,
   },
+  ...WORKFLOW_MISTAKES,
 ]
 
 /** Copy the program with mistakes made in it. Throws when one does not apply. Remove the folder when done. */

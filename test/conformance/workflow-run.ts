@@ -7,11 +7,11 @@ import { type Findings, type Row, rowOf } from './row.ts'
 import { isObject, type Json, memberProblems, resourceProblems } from './shape-check.ts'
 import { placeSignature } from './signing.ts'
 import { WORKFLOW_INPUTS } from './transcription/workflow-inputs.ts'
-import { CARRIED_TYPES, modeOf, NOT_CARRIED, WORKFLOW_TYPES } from './transcription/workflow-types.ts'
-import type { Wallet } from './wallet.ts'
+import { modeOf } from './transcription/workflow-types.ts'
+import { createWallet, type Wallet } from './wallet.ts'
 import { operationOf, type World } from './world.ts'
 
-/** What a workflow is to do, and the figure on the chain that shows that it did. */
+/** What a workflow is to do, and the figure on the chain, or of a record at the service, that shows that it did. */
 type Step = {
   readonly wallet: Wallet
   readonly input: Json
@@ -32,6 +32,8 @@ export type Story = { readonly types: readonly string[]; readonly play: (stage: 
 
 const FINAL_MS_MAX = 25_000
 const POLL_MS = 250
+/** Events are published once what they tell is true, which has been asked by then. */
+const PUBLISHED_MS_MAX = 8_000
 
 const PREPARE = operationOf('POST /v1/workflows/prepare')
 const REGISTER = operationOf('POST /v1/workflows/{requestId}/transactions')
@@ -60,31 +62,29 @@ export async function witnessWorkflows(
   await Promise.all(played)
 }
 
-/** Prepare each type that the sandbox does not carry. */
-export async function witnessBlocked(world: World, onRow: (row: Row) => void): Promise<void> {
-  const types = WORKFLOW_TYPES.filter((type) => !CARRIED_TYPES.includes(type))
-  await Promise.all(
-    types.map(async (type) =>
-      onRow(await rowOf('workflow', type, (findings) => holdBlocked(world, type, findings))),
-    ),
-  )
-}
-
 function carrier(world: World, show: (row: Row) => void): Carry {
   const first = new Set<string>()
   return async (type, step) => {
     const again = first.has(type)
     first.add(type)
-    let receipts: readonly TransactionReceipt[] = []
+    let receipts: readonly TransactionReceipt[] | null = null
     const row = await rowOf('workflow', type, async (findings) => {
-      if (!again) await refusePartial(world, type, step, findings)
-      receipts = await carryThrough(world, type, step, findings)
+      if (!again) {
+        await refuseInputs(world, type, step, findings)
+        await refuseStrangers(world, type, step, findings)
+      }
+      receipts = await (isRecord(type) ? saveRecord : carryThrough)(world, type, step, findings)
     })
     if (!again) show(row)
-    if (row.problems.length > 0) throw new Error(`${type}: ${row.problems[0]}`)
+    // What went through and was wrong keeps nothing that comes after it.
+    if (receipts === null || (again && row.problems.length > 0))
+      throw new Error(`${type}: ${row.problems[0]}`)
     return receipts
   }
 }
+
+/** Whether preparing a type is its effect. */
+const isRecord = (type: string) => modeOf(type).executionMode === 'metadata_only'
 
 /** Prepare speaks for the wallet: its session, beside the application's key. */
 const callerOf = (world: World, wallet: Wallet, findings: Findings) =>
@@ -102,17 +102,33 @@ const requestOf = ({ info }: World, workflowType: string, { address }: Wallet, i
 
 const FOR_WALLET: Presented = { credentials: ['secret', 'session'] }
 
-/** An input that lacks a member is not prepared. */
-async function refusePartial(world: World, type: string, step: Step, findings: Findings): Promise<void> {
+/** An input that lacks a member, or has one too many, is not prepared. */
+async function refuseInputs(world: World, type: string, step: Step, findings: Findings): Promise<void> {
   const { wallet, input } = step
   const fields = WORKFLOW_INPUTS[type] ?? {}
+  findings.hold(Object.keys(fields).length > 0, 'its input is not transcribed')
   findings.take(memberProblems(fields, input, 'input'))
   const call = callerOf(world, wallet, findings)
+  const refuse = async (wrong: Json, what: string) => {
+    const { status } = await call(PREPARE, requestOf(world, type, wallet, wrong), FOR_WALLET)
+    findings.hold(status === 400, `an input ${what}: ${status}, not 400`)
+  }
   for (const name of Object.keys(fields)) {
     const { [name]: _, ...partial } = input
-    const { status } = await call(PREPARE, requestOf(world, type, wallet, partial), FOR_WALLET)
-    findings.hold(status === 400, `an input without ${name}: ${status}, not 400`)
+    await refuse(partial, `without ${name}`)
   }
+  await refuse({ ...input, witnessed: true }, 'with a member too many')
+}
+
+/** Nobody prepares for a wallet whose session is not theirs; what preparing itself does needs a session. */
+async function refuseStrangers(world: World, type: string, step: Step, findings: Findings): Promise<void> {
+  const { wallet, input } = step
+  const call = callerOf(world, wallet, findings)
+  const foreign = await call(PREPARE, requestOf(world, type, createWallet(), input), FOR_WALLET)
+  findings.hold(foreign.status === 403, `for another wallet: ${foreign.status}, not 403`)
+  if (!isRecord(type)) return
+  const alone = await call(PREPARE, requestOf(world, type, wallet, input), { credentials: ['secret'] })
+  findings.hold(alone.status === 403, `without a session: ${alone.status}, not 403`)
 }
 
 async function prepare(world: World, type: string, wallet: Wallet, input: Json, findings: Findings) {
@@ -137,12 +153,25 @@ async function prepare(world: World, type: string, wallet: Wallet, input: Json, 
   return { call, answer, preflight, transactions, requestId: String(answer.requestId) }
 }
 
-async function holdBlocked(world: World, type: string, findings: Findings): Promise<void> {
-  const { preflight, transactions } = await prepare(world, type, world.wallet, {}, findings)
-  findings.hold(preflight.status === 'blocked', `preflight is ${preflight.status}, not blocked`)
-  const reasons = JSON.stringify(preflight.blockedReasons)
-  findings.hold(reasons === JSON.stringify([NOT_CARRIED]), `it is blocked by ${reasons}, not ${NOT_CARRIED}`)
-  findings.hold(transactions.length === 0, 'a blocked workflow has transactions')
+/** What is done by preparing it: there is nothing to sign, and it is final at once. */
+async function saveRecord(world: World, type: string, step: Step, findings: Findings) {
+  const { wallet, input, read, moved } = step
+  const before = await read()
+  const { call, answer, preflight, transactions, requestId } = await prepare(
+    world,
+    type,
+    wallet,
+    input,
+    findings,
+  )
+  if (preflight.status !== 'passed')
+    throw new Error(`preflight ${preflight.status}: ${JSON.stringify(preflight.blockedReasons)}`)
+  findings.hold(answer.status === 'final_success', `status is ${answer.status}, not final_success`)
+  findings.hold(transactions.length === 0, 'it has something to sign')
+  await holdEnd(world, type, { call, answer, requestId }, findings)
+  const after = await read()
+  findings.hold(moved(before, after), `the service's figure went from ${before} to ${after}`)
+  return []
 }
 
 async function carryThrough(world: World, type: string, step: Step, findings: Findings) {
@@ -155,8 +184,6 @@ async function carryThrough(world: World, type: string, step: Step, findings: Fi
   findings.hold(answer.status === 'prepared', `status is ${answer.status}, not prepared`)
   findings.hold(transactions.length > 0, 'it has no transaction')
   findings.take(transactions.flatMap((one, index) => orderProblems(world.info.chainId, one, index)))
-  const postconditions = answer.canonicalPostconditions
-  findings.hold(Array.isArray(postconditions) && postconditions.length > 0, 'it has no postcondition')
   const intents = await Promise.all(transactions.map((one) => intentOf(wallet, one)))
   const receipts = await world.chain.send(wallet, intents)
   for (const [order, { transactionHash }] of receipts.entries()) {
@@ -164,15 +191,27 @@ async function carryThrough(world: World, type: string, step: Step, findings: Fi
     const registered = await call(REGISTER, { path: { requestId }, body }, { credentials: ['secret'] })
     findings.hold(registered.status === 200, `registration of ${order} answered ${registered.status}`)
   }
+  await holdEnd(world, type, { call, answer, requestId }, findings)
+  const after = await read()
+  findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
+  return receipts
+}
+
+/** The service states by what a workflow is seen to be done, calls it final by that, and announces it. */
+async function holdEnd(
+  world: World,
+  type: string,
+  { call, answer, requestId }: Pick<Awaited<ReturnType<typeof prepare>>, 'call' | 'answer' | 'requestId'>,
+  findings: Findings,
+): Promise<void> {
+  const postconditions = answer.canonicalPostconditions
+  findings.hold(Array.isArray(postconditions) && postconditions.length > 0, 'it has no postcondition')
   findings.take(
     await finalProblems(() => call(PROGRESS, { path: { requestId } }, { credentials: ['secret'] })),
   )
-  const after = await read()
-  findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
   const name = type.split('.').at(-1)
-  const event = await world.events.find(`workflow.${name}.updated`, requestId)
+  const event = await world.events.find(`workflow.${name}.updated`, requestId, PUBLISHED_MS_MAX)
   findings.hold(event !== null, `no event workflow.${name}.updated names ${requestId}`)
-  return receipts
 }
 
 function orderProblems(chain: number, intent: Json, index: number): readonly string[] {

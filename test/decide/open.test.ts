@@ -101,6 +101,31 @@ describe('opening a proposal', () => {
     })
   })
 
+  it('does again a day later, to the millisecond, what another may undo, and nothing that is for a person', async () => {
+    const found: Record<string, string> = {}
+    const again = async () => {
+      const result = await open({ comesBack: true })
+      return result.ok ? `round ${result.workflow.round}` : result.check
+    }
+    for (const state of ['succeeded', 'unconfirmed', 'partial', 'shadowed', 'quarantined'] as const) {
+      await journal.close()
+      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+      await end(state)
+      nowMs += 86_399_999
+      const young = await again()
+      nowMs += 1
+      // What nobody undoes stays done for good.
+      found[state] = [young, await check(), await again(), await again()].join(', ')
+    }
+    expect(found).toEqual({
+      succeeded: 'already_done, already_done, round 1, already_in_flight',
+      unconfirmed: 'already_done, already_done, round 1, already_in_flight',
+      partial: 'partially_done, partially_done, round 1, already_in_flight',
+      shadowed: 'already_done, already_done, round 1, already_in_flight',
+      quarantined: 'already_done, already_done, already_done, already_done',
+    })
+  })
+
   it('backs off two seconds, then four, up to two minutes, to the millisecond', async () => {
     const waits: number[] = []
     for (let round = 0; round < 8; round += 1) {

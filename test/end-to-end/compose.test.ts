@@ -8,6 +8,7 @@ import { afterAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
 import { openStore, storeAt } from '../support/redis-fleet.ts'
 
@@ -139,13 +140,13 @@ const checkHealth = async (name: string, env: Record<string, string> = {}): Prom
   await promisify(execFile)(process.execPath, args, { cwd: app, env })
 }
 
-/** How many of the five seats a keeper holds, once it finds itself ready; -1 before. */
+/** How many of the seats a keeper holds, once it finds itself ready; -1 before. */
 async function heldAt(url: string): Promise<number> {
   const response = await fetch(`${url}/readyz`)
   const { facets } = z
     .object({ facets: z.object({ seats: z.object({ message: z.string() }) }) })
     .parse(await response.json())
-  return response.ok ? Number(facets.seats.message.split(' of 5 held')[0]) : -1
+  return response.ok ? Number(facets.seats.message.split(` of ${SHIPPED_ROLES.length} held`)[0]) : -1
 }
 
 async function untilHeld(url: string, isEnough: (held: number) => boolean): Promise<void> {
@@ -187,7 +188,7 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   await checkHealth('sandbox-b', { ROLEKEEPER_OPS_PORT: new URL(b.url).port })
   await a.end('SIGKILL')
   await expect(checkHealth('sandbox-a', { ROLEKEEPER_OPS_PORT: new URL(a.url).port })).rejects.toThrow()
-  await untilHeld(b.url, (held) => held === 5)
+  await untilHeld(b.url, (held) => held === SHIPPED_ROLES.length)
   await b.until(/succeeded/, b.shown())
   // The user that the page gives Redis may do all that this took.
   expect(await client.acl('LOG')).toEqual([])

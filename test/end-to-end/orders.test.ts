@@ -120,7 +120,7 @@ describe('a workflow submitted by hand', () => {
     expect(out).toContain('Nothing was signed; the guard clears it.')
     expect(out).toMatch(/0x[0-9a-f]{40}\.approve\(spender: 0x[0-9a-fA-F]{40}, amount: 1 sUSD\)/)
     expect(out).toMatch(
-      /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: 0x\w{40}, minShares: 1 base unit\)/,
+      /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: our signer 0x\w{40}, minShares: 1 base unit\)/,
     )
     expect(out).toMatch(/0x[0-9a-f]{40} {2}-1,000,000 base units of 0x[0-9a-f]{40}\n/)
     expect(out).toMatch(/Gas: [\d,]+ gas, at most [\d,.]+ gwei/)
@@ -161,7 +161,9 @@ describe('a workflow submitted by hand', () => {
     await first.keeper.stop({ drainMs: 0 })
     const second = await keeperOf(['deposit'])
     const list = await rolekeeper('approve', '--directory', directory())
-    expect(list.out).toMatch(/^[0-9a-f]{8} +liquidator +deposit +\S+ \w+ +approval_always /m)
+    expect(list.out).toMatch(
+      /^[0-9a-f]{8} +liquidator +deposit +\S+ \w+ +approval_always +deposit of primeVault: assets 3 sUSD, receiver our signer, /m,
+    )
     expect(await second.page('/metrics')).toContain('rolekeeper_workflows_held{role="liquidator"} 1')
     expect(await sent()).toBe(before)
     const id = /^[0-9a-f]{8}/m.exec(list.out)?.[0] ?? ''
@@ -178,6 +180,10 @@ describe('a workflow submitted by hand', () => {
     expect(again.err).toContain('does not wait; it is succeeded, approved already.')
     expect((await rolekeeper('workflows', 'show', id, '--directory', directory())).out).toMatch(
       /Held: approval_always: .*\n {2}hash [0-9a-f]{64}\n {2}\S+@\S+ approved 2.*\n {2}approved 2/,
+    )
+    const config = world.configFile(changesOf(['deposit']))
+    expect((await rolekeeper('explain', id, '--config', config)).out).toMatch(
+      /\nInput:\n {2}vaultAddress +primeVault 0x\w{40}\n {2}assets +3,000,000 base units\n(?:.*\n)+Calls:\n {2}sUSD 0x\w{40}\.approve\(spender: primeVault 0x\w{40}, amount: 3 sUSD\)\n {2}primeVault 0x\w{40}\.depositNow\(assets: 3 sUSD, /,
     )
   })
 

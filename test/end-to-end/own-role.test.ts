@@ -45,7 +45,7 @@ beforeAll(() => {
     writeFileSync(join(root, path), shownIn(page, path))
   }
   const registry = readFileSync('agents/index.ts', 'utf8')
-  const line = registry.replace(/\[([^\]]*)\]$/m, '[$1, treasurer]')
+  const line = registry.replace(/\n\]$/m, '\n  treasurer,\n]')
   writeFileSync(join(root, 'agents/index.ts'), `import { treasurer } from './treasurer/agent.ts'\n${line}`)
 })
 afterAll(() => rmSync(root, { recursive: true }))

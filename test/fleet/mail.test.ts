@@ -175,7 +175,7 @@ describe('mail of a fleet', () => {
     await redis.client().hset(store.keys.orders(SEATED), id, (aged ?? '').replace(/\d+/, '1'))
     const next = await holder()
     await expect(mail.take(id)).rejects.toMatchObject({ code: 'seat.lost' })
-    expect(await next.submissions()).toEqual([{ id, order: deposit }])
+    expect(await next.submissions()).toEqual([{ id, order: deposit, isLate: true }])
     await next.reply(id, { workflowId: 'w1' })
     expect([await placed.reply(), await placed.withdraw()]).toEqual([{ workflowId: 'w1' }, false])
   })
@@ -224,6 +224,7 @@ describe('mail of a fleet', () => {
       whyAsk: async () => why,
       rules: '',
       show: async () => SHOWN,
+      isAsShown: async () => true,
       hashOf: () => HASH,
       expiresAfterMs: 1,
       lookMs: 600_000,

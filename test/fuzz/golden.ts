@@ -1,14 +1,4 @@
-import {
-  type Abi,
-  type Address,
-  encodeDeployData,
-  encodeFunctionData,
-  erc20Abi,
-  getAddress,
-  type Hex,
-  hashTypedData,
-  stringToHex,
-} from 'viem'
+import { type Address, encodeDeployData, getAddress, hashTypedData, stringToHex } from 'viem'
 import {
   fundFactoryAbi,
   lendingMarketAbi,
@@ -23,59 +13,37 @@ import type { PreparedWorkflow, TransactionIntent } from '../../src/service/cont
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Aim, VAULT_CODE } from '../attacks/attack.ts'
 import { serve, textOf } from '../attacks/play.ts'
-import { LOAN, MARKET, NOW_MS, OTHER_MARKET, SELF, VAULT } from '../guard/fixtures.ts'
-import { deployment, type Kind, navTypedData, UNSIGNED } from '../guard/kinds.ts'
+import { LOAN, SELF, VAULT } from '../guard/fixtures.ts'
+import type { Expected, Kind } from '../guard/kind.ts'
+import { deployment, navTypedData, UNSIGNED } from '../guard/kinds.ts'
 import type { Dice } from '../judgement/dice.ts'
 import { chance, pickFrom, whole } from './dice.ts'
+import { BY_HAND } from './golden-by-hand.ts'
+import {
+  anybody,
+  approve,
+  asInput,
+  bps,
+  call,
+  dollars,
+  id,
+  joined,
+  later,
+  least,
+  market,
+  move,
+  NOW_S,
+  seconds,
+  symbol,
+  type Valid,
+  words,
+} from './valid.ts'
 
-const NOW_S = NOW_MS / 1_000
 const DEADLINE = BigInt(NOW_S + 30)
 const contract = (name: string): Address =>
   deployment.contracts.find((each) => each.name === name)?.address ?? '0x'
 const FUND: Address = deployment.funds[0]?.address ?? '0x'
 const [DESK, AUCTION, HOUSE] = ['rfqDesk', 'recoveryAuction', 'acquisitionHouse'].map(contract)
-
-/** What a valid workflow asks for, and the calls that are then due: target null creates. */
-type Valid = {
-  readonly input: Proposal['input']
-  readonly calls: readonly { readonly target: Address | null | undefined; readonly calldata: Hex }[]
-  /** What is signed inside of its call. */
-  readonly signed?: { readonly signing: NonNullable<TransactionIntent['signing']>; readonly digest: Hex }
-}
-
-const call = (target: Address | undefined, abi: Abi, functionName: string, args: readonly unknown[]) => ({
-  target,
-  calldata: encodeFunctionData({ abi, functionName, args }),
-})
-const approve = (spender: Address | undefined, assets: bigint) =>
-  call(LOAN, erc20Abi, 'approve', [spender, assets])
-
-const anybody = (dice: Dice): Address =>
-  `0x${Array.from({ length: 40 }, () => pickFrom(dice, [...'0123456789abcdef'])).join('')}`
-/** Up to $50,000, which every policy of ours allows in one workflow. */
-const dollars = (dice: Dice): bigint =>
-  BigInt(1 + whole(dice, 50_000)) * 1_000_000n - BigInt(whole(dice, 1_000_000))
-const id = (dice: Dice): bigint =>
-  pickFrom(dice, [0n, 1n, 7n, BigInt(whole(dice, 2 ** 31)), 2n ** 64n, 2n ** 256n - 1n])
-const bps = (dice: Dice): number => pickFrom(dice, [0, 1, 9_999, 10_000, whole(dice, 10_001)])
-const words = (dice: Dice): string =>
-  pickFrom(dice, [
-    'Recovery Two',
-    'x',
-    'Ünïcode 名',
-    'a \'quoted\' "name"',
-    'n'.repeat(64),
-    'with\\backslash',
-  ])
-const symbol = (dice: Dice): string => pickFrom(dice, ['R', 'REC2', 'abcdefghijkl1234'])
-const seconds = (dice: Dice): bigint => BigInt(pickFrom(dice, [0, 1, 86_400, 604_800, whole(dice, 2 ** 31)]))
-const later = (dice: Dice): bigint => BigInt(NOW_S + 1 + whole(dice, 1_000_000))
-const market = (dice: Dice): Address => pickFrom(dice, [MARKET, OTHER_MARKET])
-const move = (dice: Dice) => ({ market: market(dice), assets: dollars(dice) })
-const asInput = ({ market: marketAddress, assets }: ReturnType<typeof move>) => ({
-  marketAddress,
-  assets: String(assets),
-})
 
 const liquidation = (dice: Dice): Valid => {
   const [repay, least, borrower, at] = [dollars(dice), 1n + id(dice) / 2n, anybody(dice), market(dice)]
@@ -288,7 +256,7 @@ const raise = (dice: Dice): Valid => {
 
 const manager = 'role.asset_manager.'
 const lender = 'role.lender.distressedRecoveryFundV3'
-/** Valid workflows of every type but the report, which has a signature inside: see `report`. */
+/** Valid workflows of every type that agents decide, but the report, which has a signature inside: see `report`. */
 const VALID: Readonly<Record<string, (dice: Dice) => Valid>> = {
   'role.liquidator.liquidate': liquidation,
   'role.liquidator.settleLiquidationClaim': settlement,
@@ -336,14 +304,7 @@ function report(dice: Dice, { drafts, proposal }: Kind): Valid {
   }
 }
 
-type Expected = readonly [
-  entityType: string,
-  entityId: string,
-  ...fields: readonly (readonly [string, unknown])[],
-]
-const least = (value: unknown) => ({ op: 'gte', value: String(value) })
 const dateOf = (timestamp: unknown): string => new Date(Number(timestamp) * 1_000).toISOString()
-const joined = (...ids: readonly unknown[]): string => ids.map((each) => String(each).toLowerCase()).join(':')
 const allocations = (vaultId: unknown, markets: readonly unknown[], field: string): readonly Expected[] =>
   markets.map((each): Expected => ['vault_allocation', joined(vaultId, each), [field, least(9)]])
 
@@ -419,7 +380,7 @@ function expectedOf(workflowType: string, input: Readonly<Record<string, unknown
 /** A valid workflow of a kind with the answer that an honest service gives to it, in any form that it may have. */
 export function golden(aim: Aim, kind: Kind, dice: Dice): Aim {
   const { workflowType } = kind.proposal
-  const valid = VALID[workflowType]?.(dice) ?? report(dice, kind)
+  const valid = BY_HAND[kind.name]?.(dice) ?? VALID[workflowType]?.(dice) ?? report(dice, kind)
   const { signed } = valid
   const counted = exposureOf({ workflowType, input: valid.input }, SELF, aim.ruleset)
   if (!counted.ok) throw new TypeError(`${workflowType} is not counted: ${counted.check}`)
@@ -435,9 +396,9 @@ export function golden(aim: Aim, kind: Kind, dice: Dice): Aim {
       ...(signed === undefined ? {} : { signing: signed.signing }),
     }),
   )
-  const canonicalPostconditions = expectedOf(workflowType, valid.input).flatMap(
-    ([entityType, entityId, ...fields]) =>
-      fields.map(([field, expected]) => ({ entityType, entityId, field, expected })),
+  const wanted = valid.expected ?? expectedOf(workflowType, valid.input)
+  const canonicalPostconditions = wanted.flatMap(([entityType, entityId, ...fields]) =>
+    fields.map(([field, expected]) => ({ entityType, entityId, field, expected })),
   )
   const answer = spoken({ ...aim.answer, transactions, canonicalPostconditions }, dice)
   return { ...aim, proposal, answer, ...(signed === undefined ? {} : { digest: signed.digest }) }

@@ -50,6 +50,17 @@ describe('an approval policy', () => {
     expect(check({}, { loosens: true })).toBe('approval_loosens')
   })
 
+  it.each([
+    'role.vault_owner.vaultOwnerTransferUpdate',
+    'role.vault_owner.vaultFeeConfigUpdate',
+    'role.vault_owner.vaultCuratorFeeSettingsSave',
+    'role.vault_owner.vaultAllocatorUpdate',
+    'role.vault_owner.vaultRoleSettingsSave',
+  ] as const)('asks about %s though the policy asks about nothing', (workflowType) => {
+    expect(check({ always: [] }, { workflowType })).toBe('approval_held')
+    expect(check({ always: [workflowType] }, { workflowType, kind: 'order' })).toBe('approval_held')
+  })
+
   it('finds a token however its address is written', () => {
     const token = TOKEN.toUpperCase().replace('0X', '0x') as typeof TOKEN
     expect(

@@ -18,7 +18,8 @@ import {
   SELF,
   VAULT,
 } from './fixtures.ts'
-import { answerOf, DESK, deployment as everything, type Kind, kindOf, NAV_DIGEST } from './kinds.ts'
+import type { Kind } from './kind.ts'
+import { answerOf, DESK, deployment as everything, kindOf, NAV_DIGEST } from './kinds.ts'
 import { CASES } from './shipped.ts'
 
 const SIGNATURE: Hex = `0x${'11'.repeat(65)}`

@@ -328,14 +328,6 @@ describe('the static guard', () => {
     }
     expect([99n, 100n, 200n, 201n].map(judge)).toEqual([false, true, true, false])
   })
-
-  it('judges in less than 2 ms', () => {
-    const answer = liquidationAnswer()
-    for (let round = 0; round < 200; round += 1) check(answer)
-    const startMs = performance.now()
-    for (let round = 0; round < 200; round += 1) check(answer)
-    expect((performance.now() - startMs) / 200).toBeLessThan(2)
-  })
 })
 
 describe('an answer that was judged before', () => {

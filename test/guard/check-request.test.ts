@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { checkRequest, exposureOf } from '../../src/guard/check-request.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
-import { COLLATERAL, LOAN, MARKET, SELF, STRANGER } from './fixtures.ts'
+import { COLLATERAL, LOAN, MARKET, OTHER_MARKET, SELF, STRANGER } from './fixtures.ts'
 import { deployment } from './kinds.ts'
+import { OTHER_SIGNER } from './kinds-by-hand.ts'
 import { CASES } from './shipped.ts'
 
 const caseOf = (name: string) => {
@@ -57,6 +58,40 @@ describe('what a workflow that a person asks for exposes', () => {
       check: 'input_invalid',
       message: expect.stringContaining('"withdrawals.0.assets"'),
     })
+  })
+
+  it('is told what there is where it names what is not pinned, and what to do', () => {
+    const { proposal, ruleset } = caseOf('acquire')
+    const at = (input: Proposal['input']) => {
+      const checked = exposureOf({ ...proposal, input: { ...proposal.input, ...input } }, SELF, ruleset)
+      return checked.ok ? '' : checked.message
+    }
+    expect(at({ marketAddress: STRANGER })).toBe(
+      `The market ${STRANGER} is not in deployment.markets, which has btcMarket ${MARKET}, ethMarket ${OTHER_MARKET}. Fix: name one of these, or pin it there with the hash of its code and start the keeper anew.`,
+    )
+    const none = { ...ruleset, deployment: { ...deployment, funds: [] } }
+    expect(exposureOf(proposal, SELF, none)).toMatchObject({
+      message: expect.stringContaining('which has none. Fix: pin it there'),
+    })
+  })
+
+  it('is told which signers a right may go to, and that an order may be a smaller one', () => {
+    const of = (name: string, changes: object) => {
+      const { proposal, ruleset } = caseOf(name)
+      const checked = checkRequest({
+        proposal: { ...proposal, ...changes },
+        ...{ role: ruleset.role, signer: SELF, ruleset },
+      })
+      return checked.ok ? '' : checked.message
+    }
+    const input = { ...caseOf('offer').proposal.input, newOwnerAddress: STRANGER }
+    expect(of('offer', { input })).toBe(
+      `Rule offer-vault: newAdmin is ${STRANGER}; allowed is one of $signers (${SELF}, ${OTHER_SIGNER}). Fix: give one of these, or list it by address in that rule of the policy.`,
+    )
+    const { proposal } = caseOf('owner-allocate')
+    const exposure = { ...proposal.exposure, usdMicros: 10n ** 15n }
+    expect(of('owner-allocate', { exposure })).toContain('Fix: submit less at once, the rest as an order of')
+    expect(of('owner-allocate', { exposure, kind: 'act' })).toContain("Fix: lower the strategy's size")
   })
 
   it('is of what the deployment pins', () => {

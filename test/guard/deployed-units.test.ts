@@ -126,6 +126,22 @@ it.each<[string, Script, string, string?]>([
   })
 })
 
+it('holds what a vault is said to lend to what it does lend', () => {
+  const lending = (asset: Address) => ({
+    ...pinned,
+    vaults: pinned.vaults.map((vault) => ({ ...vault, asset })),
+  })
+  expect(judge({}, lending(LOAN))).toBeNull()
+  expect(refusalOf({}, lending(COLLATERAL))[0]).toMatchObject({
+    message: `The asset of vault ${VAULT} is ${COLLATERAL} by the deployment; the chain says ${LOAN}: see deployment.vaults.`,
+    fix: expect.stringContaining(`asset: "${LOAN}"`),
+  })
+  // Its amounts would be shown in what nobody but the file says.
+  const silent = { [`${VAULT} asset()`]: null }
+  expect(judge(silent)).toBeNull()
+  expect(judge(silent, lending(LOAN))).toContain('the chain says nothing: see deployment.vaults.')
+})
+
 it('judges no price that one of the two does not say', () => {
   expect(judge({ [`${oracle} read()`]: null })).toBeNull()
   expect(judge({ [`${FUND} appraise(address,uint256,address)`]: null })).toBeNull()

@@ -27,7 +27,8 @@ import {
   SELF,
   STRANGER,
 } from './fixtures.ts'
-import { answerOf, DESK, deployment, type Kind, kindOf } from './kinds.ts'
+import type { Kind } from './kind.ts'
+import { answerOf, DESK, deployment, kindOf } from './kinds.ts'
 import { rulesetOf } from './rules.ts'
 import { CASES } from './shipped.ts'
 
@@ -140,6 +141,20 @@ describe('an answer that a policy is asked about', () => {
     expect(explainFile(POLICY, CONFIG, written('unpinned.json', other)).refusal?.check).toBe(
       'market_not_pinned',
     )
+  })
+
+  it('says that a person is asked first, whatever the policy says, where the type is always asked about', () => {
+    const heldOf = (workflowType: string) =>
+      explainFile(
+        POLICY,
+        CONFIG,
+        written('held.json', {
+          ...bound({ ...liquidation, workflowType: workflowType as typeof liquidation.workflowType }),
+          prepared: freeze(liquidationAnswer()),
+        }),
+      ).asks?.check
+    expect(heldOf('role.vault_owner.vaultOwnerTransferUpdate')).toBe('approval_held')
+    expect(heldOf('role.vault_owner.vaultRoutingUpdate')).not.toBe('approval_held')
   })
 
   it('is explained on the screen, and the exit code says whether it is cleared', async () => {

@@ -37,8 +37,9 @@ export const deployment: Deployment = {
     { address: LOAN, codeHash: hash('a1'), symbol: 'sUSD', decimals: 6 },
     { address: COLLATERAL, codeHash: hash('c1'), symbol: 'sBTC', decimals: 8 },
   ],
-  markets: [MARKET, OTHER_MARKET].map((market) => ({
+  markets: [MARKET, OTHER_MARKET].map((market, index) => ({
     address: market,
+    name: index === 0 ? 'btcMarket' : 'ethMarket',
     codeHash: hash('31'),
     loanAsset: LOAN,
     collateralAsset: COLLATERAL,

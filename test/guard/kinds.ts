@@ -1,12 +1,4 @@
-import {
-  type Abi,
-  type Address,
-  encodeDeployData,
-  encodeFunctionData,
-  type Hex,
-  hashTypedData,
-  stringToHex,
-} from 'viem'
+import { encodeDeployData, type Hex, hashTypedData, stringToHex } from 'viem'
 import {
   exitPoolAbi,
   fundFactoryAbi,
@@ -22,7 +14,6 @@ import { approval, type IntentDraft, intents } from '../../sandbox/service/workf
 import type { Deployment } from '../../src/service/contract/deployment.ts'
 import { NAV_REPORT_DOMAIN, NAV_REPORT_TYPES } from '../../src/service/contract/fund-assumptions.ts'
 import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
-import type { Proposal } from '../../src/workflow/proposal.ts'
 import {
   BORROWER,
   CHAIN_ID,
@@ -36,8 +27,8 @@ import {
   SELF,
   VAULT,
 } from './fixtures.ts'
-
-const address = (byte: string): Address => `0x${byte.repeat(20)}`
+import { address, call, type Expected, type Kind, kind } from './kind.ts'
+import { CHANNEL, EXPECTED_BY_HAND, KINDS_BY_HAND, REGISTRY } from './kinds-by-hand.ts'
 
 const FUND = address('f0')
 export const DESK = address('d0')
@@ -45,7 +36,6 @@ const AUCTION = address('d1')
 export const HOUSE = address('d2')
 const FACTORY = address('d3')
 export const NAV_ORACLE = address('d4')
-export const REGISTRY = address('d5')
 const EXIT = address('dd')
 
 /** A deployment with everything that the workflows of all roles speak about. */
@@ -72,51 +62,13 @@ export const deployment: Deployment = {
     ethRateModel: address('da'),
     fundLens: address('db'),
     lens: address('dc'),
+    partnerChannel: CHANNEL,
   }).map(([name, at]) => ({ name, address: at, codeHash: `0x${'d9'.repeat(32)}` })),
-}
-
-/** One workflow as its role asks for it, and the intents of an honest service. */
-export type Kind = {
-  readonly name: string
-  readonly proposal: Proposal
-  readonly drafts: readonly IntentDraft[]
 }
 
 const BID = '5000000000'
 const EXPIRES = String(NOW_MS / 1_000 + 600)
 const DEADLINE = BigInt(NOW_MS / 1_000 + 30)
-
-const call = (target: Address, abi: Abi, functionName: string, args: readonly unknown[]): IntentDraft => ({
-  target,
-  calldata: encodeFunctionData({ abi, functionName, args }),
-  label: functionName,
-})
-
-/** Everything counts for what it is worth at a dollar and six decimals. */
-const kind = (
-  name: string,
-  workflowType: Proposal['workflowType'],
-  input: Proposal['input'],
-  counted: { readonly out?: string; readonly moves?: string },
-  drafts: readonly IntentDraft[],
-): Kind => {
-  const out = BigInt(counted.out ?? 0)
-  const usdMicros = out + BigInt(counted.moves ?? 0)
-  return {
-    name,
-    drafts,
-    proposal: {
-      workflowType,
-      kind: name,
-      subject: name,
-      occurrence: '1',
-      input,
-      exposure: { token: out === 0n ? null : LOAN, assets: out, usdMicros },
-      summary: name,
-      reason: { priceWad: '60000000000000000000000' },
-    },
-  }
-}
 
 const lender = 'role.lender.distressedRecoveryFundV3'
 const manager = 'role.asset_manager.'
@@ -400,6 +352,7 @@ export const KINDS: readonly Kind[] = [
     { out: BID },
     [approval(LOAN, AUCTION, BigInt(BID)), call(AUCTION, recoveryAuctionAbi, 'bid', [4n, BigInt(BID)])],
   ),
+  ...KINDS_BY_HAND,
 ]
 
 /** Find a kind by its name. */
@@ -409,11 +362,6 @@ export const kindOf = (name: string): Kind => {
   return found
 }
 
-type Expected = readonly [
-  entityType: string,
-  entityId: string,
-  ...fields: readonly (readonly [string, unknown])[],
-]
 const least = (value: string) => ({ op: 'gte', value })
 const mobility = (field: string, expected: unknown): Expected => [
   'vault_share_mobility',
@@ -471,6 +419,7 @@ const EXPECTED: Readonly<Record<string, readonly Expected[]>> = {
   'rfq-refund': [ofBid(['status', 'refunded'])],
   'rfq-finalize': [['rfq', `${DESK}:3`, ['finalized', true]]],
   'auction-bid': [['auction_bid', `${AUCTION}:4:${SELF}`, ['assets', least(BID)]]],
+  ...EXPECTED_BY_HAND,
 }
 
 /** An honest answer with these intents. */

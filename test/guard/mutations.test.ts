@@ -7,7 +7,8 @@ import type { Leaf, Rule } from '../../src/guard/policy/rule.ts'
 import { asValue, type Value, type ValueKind } from '../../src/guard/policy/values.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { STRANGER } from './fixtures.ts'
-import { answerOf, type Kind } from './kinds.ts'
+import type { Kind } from './kind.ts'
+import { answerOf } from './kinds.ts'
 import { judge, reasonOf } from './rules.ts'
 import { CASES } from './shipped.ts'
 
@@ -104,7 +105,7 @@ const checkOf = ({ isApproval }: Rule, { kind, path }: Leaf, other: Value): stri
 
 /** A condition that the honest value does not meet. */
 function flipped(test: Condition, kind: ValueKind): Condition {
-  if (test.op === 'in') return { ...test, among: [] }
+  if (test.op === 'in') return { op: 'in', text: test.text, among: [] }
   if (test.op === 'any') return { ...test, of: [] }
   const { reference } = test
   const resolve: typeof reference.resolve = (subject, place) => {

@@ -8,7 +8,8 @@ import type { Deployment } from '../../src/service/contract/deployment.ts'
 import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Attestation } from '../../src/workflow/workflow.ts'
 import { CHAIN_ID, freeze, NOW_MS, SELF, sections } from './fixtures.ts'
-import { answerOf, deployment, type Kind } from './kinds.ts'
+import type { Kind } from './kind.ts'
+import { answerOf, deployment } from './kinds.ts'
 
 /** A role that is nobody's: rules, effects and simulation are all that hold it. */
 export const ROLE = 'tester'

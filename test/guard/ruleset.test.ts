@@ -177,17 +177,21 @@ describe('a ruleset', () => {
     expect(compile).toThrow(/ Fix: /)
   })
 
-  it('demands that markets lend and take pinned assets', () => {
+  it('demands that markets and vaults lend, and markets take, pinned assets', () => {
     const markets = deployment.markets.map((market) => ({ ...market, loanAsset: STRANGER }))
     expect(() => compileRuleset(sections, { ...deployment, markets })).toThrow(
       /deployment\.markets\[0\]\.loanAsset/,
     )
+    const vaults = deployment.vaults.map((vault) => ({ ...vault, asset: STRANGER }))
+    expect(() => compileRuleset(sections, { ...deployment, vaults })).toThrow(
+      /deployment\.vaults\[0\]\.asset/,
+    )
   })
 
-  it('takes rules of any type whose input is known, and no other', () => {
+  it('takes rules of any type that consists of calls, and no other', () => {
     const typed = (workflowType: SourceRule['workflowType']) =>
       withRule(SETTLE, () => ({ workflowType, target: '$market' }))
-    expect(() => typed('role.curator.partnerChannelDeploy')).toThrow(
+    expect(() => typed('role.curator.vaultMarketListingSave')).toThrow(
       expect.objectContaining({ facts: { path: 'guard.allow[2].workflowType' } }),
     )
     const effects = sections.guard.effects.map((item) => ({
@@ -206,6 +210,20 @@ it('has calls of our own only where the role has a judgement of them', () => {
   const guard = { ...sections.guard, allow: [...own], effects: [], sanity: {} }
   expect(() => compileRuleset({ ...sections, role: 'nav-reporter', guard }, deployment)).toThrow(
     'guard.allow[0].workflowType: own.liquidator.sell is composed here and not prepared, and the nav-reporter has no judgement of it. Fix: leave the rule to the policy of the liquidator.',
+  )
+})
+
+it('has types of another role only where it judges them itself', () => {
+  const { allow, effects } = sections.guard
+  const of = (workflowType: SourceRule['workflowType']) => ({
+    allow: allow.map((rule) =>
+      rule.id === 'settle-claim' ? { ...rule, workflowType, target: '$market', params: {} } : rule,
+    ),
+    effects: effects.map((item) => (item.workflowType.includes('settle') ? { ...item, workflowType } : item)),
+  })
+  // An allocation, whose price and caps the allocator reads from the chain.
+  expect(() => withGuard(of('role.allocator.vaultAllocate'))).toThrow(
+    'role.allocator.vaultAllocate is of the allocator, and the liquidator has no judgement of it. Fix: leave the rule to the policy of the allocator.',
   )
 })
 

@@ -7,8 +7,11 @@ import { sanityOf } from '../../src/guard/sanity/by-role.ts'
 import type { SanityCheck } from '../../src/guard/sanity/judgement.ts'
 import { createReads, TOKEN_VIEWS } from '../../src/guard/views.ts'
 import { TOKENS } from '../support/tokens.ts'
-import { answerOf, type Kind, REGISTRY } from './kinds.ts'
+import type { Kind } from './kind.ts'
+import { answerOf } from './kinds.ts'
+import { REGISTRY } from './kinds-by-hand.ts'
 import { judge, reasonOf } from './rules.ts'
+import { SAVED } from './saved-kinds.ts'
 import { CASES } from './shipped.ts'
 
 describe('a bid that is judged at one desk and placed at another', () => {
@@ -34,9 +37,10 @@ describe('the rules of a shipped policy', () => {
 
   it('hold every workflow type that an agent may propose', () => {
     const held = new Set(CASES.map(([, { proposal }]) => proposal.workflowType))
-    const proposed = agents.flatMap(({ workflowTypes }) => workflowTypes)
-    expect(proposed.filter((type) => !held.has(type))).toEqual([])
-    expect(proposed).toHaveLength(18)
+    const saved = SAVED.map(({ workflowType }) => workflowType)
+    const proposed = new Set(agents.flatMap(({ workflowTypes }) => workflowTypes))
+    expect([...proposed].filter((type) => !held.has(type) && !saved.includes(type))).toEqual([])
+    expect(new Set([...held, ...saved]).size).toBe(18 + 30)
   })
 })
 
@@ -47,6 +51,19 @@ const ALLOCATION = [
   ...EXPIRY,
 ]
 const ALLOCATE = [['vaultAddress', ...MOVE], ALLOCATION]
+const OWN_ALLOCATION = [
+  ['vaultAddress', ...MOVE],
+  ['vault_owner', ...ALLOCATION.slice(1)],
+]
+const LISTING = ['marketAddress', 'absoluteCapAssets', 'relativeCapBps', 'allocationEnabled']
+const SETTINGS = [
+  ...['liquidityBufferBps', 'exitTermKind', 'noticeSeconds', 'intervalSeconds', 'maturityTimestamp'],
+  ...['minDepositAssets', 'maxDepositAssets'],
+]
+const DEPLOYMENT = [
+  ...['vaultAddress', 'curatorAddress', 'resellerAddress'],
+  ...['resellerFeeBps', 'borrowerFeeBps', 'capAssets'],
+]
 const AUCTION = 'role.lender.distressedRecoveryFundV3AuctionBid'
 /** What each judgement reads of the request, what it proves of what the service revalidates, and where the last call goes. */
 const JUDGEMENTS: Readonly<Record<string, readonly unknown[]>> = {
@@ -100,6 +117,76 @@ const JUDGEMENTS: Readonly<Record<string, readonly unknown[]>> = {
     ]),
   ),
   [AUCTION]: [['lotId', 'bidAssets'], EXPIRY, 'auctionAddress'],
+  ...Object.fromEntries(
+    [
+      ['attachMarketToVault', LISTING],
+      ['vaultCuratorCapsSettingsSave', LISTING],
+      ['vaultFeeConfigUpdate', ['managementFeeBps', 'performanceFeeBps']],
+      ['vaultCuratorFeeSettingsSave', ['borrowerManagerFeeBps']],
+      ['vaultAllocatorUpdate', ['allocatorAddress']],
+      ['vaultRoleSettingsSave', ['role', 'accountAddress']],
+      ['vaultRoutingUpdate', ['marketAddresses[]']],
+      ['vaultSettingsUpdate', SETTINGS],
+    ].map(([name, relies = []]) => [
+      `role.vault_owner.${name}`,
+      [
+        ['vaultAddress', ...relies],
+        ['vault_owner', ...EXPIRY],
+      ],
+    ]),
+  ),
+  'role.vault_owner.vaultOwnerTransferUpdate': [
+    ['vaultAddress', 'newOwnerAddress'],
+    ['vault_owner', 'ownership_offered', ...EXPIRY],
+  ],
+  'role.vault_owner.vaultAllocate': OWN_ALLOCATION,
+  'role.vault_owner.vaultDeallocate': OWN_ALLOCATION,
+  'role.vault_owner.vaultReallocationBatch': [
+    ['vaultAddress', ...MOVE.flatMap((member) => [`withdrawals[].${member}`, `supplies[].${member}`])],
+    ['vault_owner', ...ALLOCATION.slice(1)],
+  ],
+  'role.partner.partnerChannelDeploy': [DEPLOYMENT, EXPIRY],
+  'role.curator.partnerChannelDeploy': [DEPLOYMENT, ['vault_curator', ...EXPIRY]],
+  'role.vault_manager.partnerChannelDeploy': [DEPLOYMENT, ['vault_manager', ...EXPIRY]],
+  ...Object.fromEntries(
+    ['partner', 'investor'].flatMap((role) => [
+      [
+        `role.${role}.partnerWrapperDeposit`,
+        [['wrapperAddress', 'assets', 'minShares'], ['channel_open', ...EXPIRY], 'wrapperAddress'],
+      ],
+      [
+        `role.${role}.partnerWrapperRedeem`,
+        [['wrapperAddress', 'shares', 'minAssets'], ['channel_open', ...EXPIRY], 'wrapperAddress'],
+      ],
+    ]),
+  ),
+  'role.partner.partnerFeeSharesClaim': [
+    ['channelAddress', 'shares'],
+    ['channel_reseller', ...EXPIRY],
+    'channelAddress',
+  ],
+  'role.partner.partnerBorrowerFeeClaim': [
+    ['channelAddress', 'minAssets'],
+    ['channel_reseller', ...EXPIRY],
+    'channelAddress',
+  ],
+  'role.curator.partnerChannelBlockedUpdate': [
+    ['channelAddress', 'accountAddress', 'blocked'],
+    ['channel_curator', ...EXPIRY],
+    'channelAddress',
+  ],
+  'role.lender.investorRequestRedeem': [
+    ['vaultAddress', 'shares', 'receiverAddress'],
+    ['redemption_open', ...EXPIRY],
+  ],
+  'role.lender.investorFulfillRedeem': [
+    ['vaultAddress', 'requestId'],
+    ['redemption_due', ...EXPIRY],
+  ],
+  'role.lender.vaultShareMobilityInvestorAction': [
+    ['vaultAddress', 'shares', 'recipientAddress'],
+    ['shares_transferable', 'restore_due', ...EXPIRY],
+  ],
 }
 
 describe('the judgements of a role', () => {

@@ -26,3 +26,17 @@ describe('what a person reads before approving', () => {
     expect(`${name}\n${text}`).toBe(wanted)
   })
 })
+
+it('writes what no screen shows as its number: no two names look alike by it', () => {
+  const [, kind, ruleset] = CASES.find(([, { name }]) => name === 'partner-channel') ?? []
+  if (kind === undefined || ruleset === undefined) throw new TypeError('a shipped policy allows a channel')
+  const input = { ...kind.proposal.input, name: 'Par\u200bt\u202ener\u00a0\u{e0041}é \n' }
+  const shown = show(
+    { role: ruleset.role, proposal: { ...kind.proposal, input }, signer: SELF },
+    ruleset,
+    KNOWN,
+  )
+  expect(shown.calls[0]?.arguments.find(({ name }) => name === 'setup.name')?.value).toBe(
+    String.raw`"Par\u{200b}t\u{202e}ner\u{a0}\u{e0041}é \n"`,
+  )
+})

@@ -7,6 +7,7 @@ import { checkAsked, createHold, endUnapproved } from '../../src/keeper/asking.t
 import { reservationOf } from '../../src/pipeline/transactions/reservation.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { SELF } from '../guard/fixtures.ts'
+import { answersOf, FEES } from '../guard/owner-chain.ts'
 import { PREPARED } from '../guard/shipped.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -50,6 +51,7 @@ describe('what people must approve', () => {
   const holding = createHold({
     ...deps,
     journal: { spending: async () => ({ rows: [], revision: '' }) },
+    nodes: { calls: async () => [] },
     mail: {
       everyMs: 250,
       answers: async (id, hash) => {
@@ -116,6 +118,57 @@ describe('what people must approve', () => {
 
   it('needs nobody where the policy asks nobody', () => {
     expect(outcome(open, { ...deps, approval })).toBe('goes on')
+  })
+})
+
+describe('what an order would change', () => {
+  const [, kind, ruleset] = PREPARED.find(([, { name }]) => name === 'fees') ?? []
+  if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called fees')
+  const proposal = { ...kind.proposal, kind: 'order', askedBy: 'x@y', reason: { managementFeeBpsFrom: '50' } }
+  const open = workflowOf('discovered', { role: ruleset.role, signer: SELF, proposal })
+  const deps = { ruleset, approval, apart: [], nowMs: () => NOW_MS }
+  /** Take a step with what the chain says; whoever reads what is held approves it. */
+  const step = async (workflow: Workflow, said: object = {}) => {
+    const holding = createHold({
+      ...deps,
+      journal: { spending: async () => ({ rows: [], revision: '' }) },
+      nodes: { calls: async (calls) => answersOf(calls, said) },
+      mail: {
+        everyMs: 250,
+        answers: async (_id, hash) => [{ verdict: 'approve', hash, by: { user: 'b@y' } }],
+      },
+    })
+    const found = await holding(workflow)
+    if (found === null || found.type === 'wait') throw new TypeError('did not move')
+    return found.workflow
+  }
+  const managementFee = { field: 'managementFeeBps', from: '0.2 %', to: '0.5 %' }
+
+  it('is read of the chain, whatever who submitted it says', async () => {
+    const held = await step(open)
+    expect(held.hold?.shown.changes[0]).toEqual(managementFee)
+    const approved = await step(held)
+    expect(approved.hold).toMatchObject({ approvedAtMs: NOW_MS, hash: held.hold?.hash })
+    expect(endUnapproved({ ...approved, state: 'prepared' }, deps)).toBeNull()
+  })
+
+  it('is asked about anew where it is otherwise by the time that it is approved', async () => {
+    const feeConfig = { ...FEES, managementFeeBps: 40 }
+    const [held, again] = [await step(open), await step(await step(open), { feeConfig })]
+    expect(again.hold).not.toHaveProperty('approvedAtMs')
+    expect(again.hold?.shown.changes[0]).toEqual({ ...managementFee, from: '0.4 %' })
+    expect(again.hold?.hash).not.toBe(held.hold?.hash)
+    expect((await step(again, { feeConfig })).hold).toMatchObject({ approvedAtMs: NOW_MS })
+  })
+
+  it('is asked about anew where a record shows something else of the chain', async () => {
+    const held = await step(open)
+    if (held.hold === undefined) throw new TypeError('not held')
+    const shown = { ...held.hold.shown, changes: [{ ...managementFee, from: '0.5 %' }] }
+    const hash = approvalHash(held, { ...held.hold, shown })
+    const painted = { ...held, hold: { ...held.hold, shown, hash } }
+    const message = `b@y approved it; what is there has changed since, so it is asked anew. ${held.hold.message}`
+    expect((await step(painted)).hold).toEqual({ ...held.hold, message })
   })
 })
 

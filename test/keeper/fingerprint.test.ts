@@ -57,7 +57,8 @@ it('has another fingerprint for every value of a policy that changes, for anothe
   for (const candidate of candidates) {
     const one = of([candidate])
     const others = [...changes(candidate.policy, (other) => other)] as RolePolicy['policy'][]
-    expect(others.length).toBeGreaterThan(100)
+    // The shortest is that of a curator.
+    expect(others.length).toBeGreaterThan(80)
     for (const policy of others) expect(of([{ ...candidate, policy }])).not.toBe(one)
   }
 })

@@ -69,6 +69,7 @@ afterEach(async () => {
 const joined = () => ({
   ...{ nowMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
   client: { prepareWorkflow: never, getWorkflow: never },
+  session: { use: never },
   gas: { tipWei: () => null, noopGas: () => 21_000n },
   signer: { address: SIGNER, keyId: 'none', signDigest: never },
   ...{ signers: { safe: () => {} }, gate: () => ({ closed: false, paused: false }), alarm: () => {} },

@@ -250,6 +250,18 @@ describe('the cap over all roles', () => {
       },
     )
 
+    it('finds nothing forgotten that a generation before had, as a person has seen to that', async () => {
+      const { store } = await newStore(redis.port)
+      const journal = await journalOf(await takeSeat(store), store)
+      expect(await claimFor(journal, LIQUIDATOR, ['a', 500])).toBe('in_flight')
+      expect((await journal.spending(null, [0], 'none')).rows).toHaveLength(1)
+      const { meta, budget, budgetTimes, budgetChanges } = store.keys
+      await redis.client().hset(meta, { gen: 'next', parent: store.known().gen })
+      await redis.client().del([budget, budgetTimes, budgetChanges].map((keyOf) => keyOf('liquidator')))
+      expect((await journal.spending(null, [0], 'none')).rows).toEqual([])
+      store.close()
+    })
+
     it('counts what two keys that share a policy hold and claim at the same instant', async () => {
       const { store, config } = await newStore(redis.port)
       const stores = [store, openStore({ ...config, instance: 'two' })] as const

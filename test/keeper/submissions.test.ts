@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { takeSubmissions } from '../../src/keeper/submissions.ts'
-import { fileMail, replyKey } from '../../src/ops/mail.ts'
-import { forgetOrder, readSubmissions, type Submission, writeSubmission } from '../../src/ops/orders.ts'
+import { fileMail, type Mail, replyKey } from '../../src/ops/mail.ts'
+import { readSubmissions, type Submission, withdrawOrder, writeSubmission } from '../../src/ops/orders.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 
 const UUID = '11111111-2222-4333-8444-555555555555'
@@ -35,17 +35,24 @@ function createWorld() {
     meanwhile: () => {},
     /** The process ends before the reply is kept. */
     crash: false,
+    /** Who took it ended long ago. */
+    isLate: false,
   }
-  const take = () =>
-    takeSubmissions({
-      mail: fileMail(directory, {
-        getValue: async (key) => world.values.get(key) ?? null,
-        setValue: async (key, value) => {
-          if (world.crash) throw new TypeError('crash')
-          world.values.set(key, value)
-        },
-        barrier: async () => {},
-      }),
+  const late = (mail: Mail): Mail => ({
+    ...mail,
+    submissions: async () => (await mail.submissions()).map((each) => ({ ...each, isLate: true })),
+  })
+  const take = () => {
+    const mail = fileMail(directory, {
+      getValue: async (key) => world.values.get(key) ?? null,
+      setValue: async (key, value) => {
+        if (world.crash) throw new TypeError('crash')
+        world.values.set(key, value)
+      },
+      barrier: async () => {},
+    })
+    return takeSubmissions({
+      mail: world.isLate ? late(mail) : mail,
       role: (role) =>
         world.opening
           ? null
@@ -53,6 +60,7 @@ function createWorld() {
             ? {
                 mode: world.mode,
                 askerOf: ({ by }) => ({ ok: true, asker: by.user }),
+                say: ({ workflowType }) => `what ${workflowType} asks for`,
                 exposureOf: () => {
                   world.meanwhile()
                   return world.counted
@@ -61,10 +69,16 @@ function createWorld() {
                   world.opened.push([proposal, shadow])
                   return { ok: true, workflowId: `workflow of ${proposal.occurrence}` }
                 },
+                opened: async ({ occurrence, subject }, shadow) => {
+                  const isIt = ([known, isShadow]: (typeof world.opened)[number]) =>
+                    known.occurrence === occurrence && known.subject === subject && isShadow === shadow
+                  return world.opened.some(isIt) ? { workflowId: `workflow of ${occurrence}` } : null
+                },
               }
             : refuse('role_absent', `The role ${role} is not configured.`),
       stopped: () => world.stopped,
     })
+  }
   const reply = () => JSON.parse(world.values.get(replyKey(UUID)) ?? 'null')
   const checkOf = async (changes: Partial<Submission> = {}) => {
     writeSubmission(directory, UUID, { ...submission, ...changes })
@@ -86,7 +100,7 @@ describe('a submission', () => {
         {
           ...{ workflowType: 'deposit', kind: 'order', occurrence: UUID, input: submission.input, exposure },
           subject: `${VAULT.toLowerCase()}:0x${'11'.repeat(20)}`,
-          summary: `submitted by hand as order ${UUID}`,
+          summary: 'what deposit asks for',
           askedBy: 'anna@ops1',
           reason: {},
         },
@@ -124,10 +138,38 @@ describe('a submission', () => {
     expect(reply()).toEqual({ workflowId: `workflow of ${UUID}` })
   })
 
+  it('is what was opened of it, whatever stands in its way by the time that its reply is given', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    world.crash = true
+    await expect(take()).rejects.toThrow('crash')
+    world.crash = false
+    world.stopped = refuse('paused', 'The keeper is paused.')
+    await take()
+    expect([world.opened.length, reply()]).toEqual([1, { workflowId: `workflow of ${UUID}` }])
+  })
+
+  it('is what was opened of it where who took it ended long ago, and where nothing was, nothing any more', async () => {
+    const { world, take, reply } = createWorld()
+    writeSubmission(directory, UUID, submission)
+    world.isLate = true
+    await take()
+    expect([world.opened.length, reply()]).toMatchObject([0, { check: 'order_late' }])
+    world.values.clear()
+    writeSubmission(directory, UUID, submission)
+    world.isLate = false
+    world.crash = true
+    await expect(take()).rejects.toThrow('crash')
+    world.crash = false
+    world.isLate = true
+    await take()
+    expect([world.opened.length, reply()]).toEqual([1, { workflowId: `workflow of ${UUID}` }])
+  })
+
   it('is not carried out once its author took it back, also by who has read it before', async () => {
     const { world, take, reply } = createWorld()
     writeSubmission(directory, UUID, submission)
-    world.meanwhile = () => forgetOrder(directory, UUID)
+    world.meanwhile = () => withdrawOrder(directory, UUID)
     await take()
     expect([world.opened, reply()]).toEqual([[], null])
   })
@@ -144,7 +186,7 @@ describe('a submission', () => {
     const { world, checkOf } = createWorld()
     expect(await checkOf({ role: 'nav-reporter' })).toBe('role_absent')
     world.values.clear()
-    expect(await checkOf({ workflowType: 'role.lender.investorRequestRedeem' })).toBe('type_unknown')
+    expect(await checkOf({ workflowType: 'role.lender.investorRedeemAll' })).toBe('type_unknown')
     world.values.clear()
     world.counted = refuse('exposure_unpriced', 'no price')
     expect(await checkOf()).toBe('exposure_unpriced')

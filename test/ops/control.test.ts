@@ -21,8 +21,8 @@ import {
   takenBack,
 } from '../../src/ops/control.ts'
 import { controlEvents } from '../../src/ops/control-event.ts'
+import { directoryText } from '../../src/ops/directory.ts'
 
-const FREE = { killed: false, paused: false, pulled: [] }
 const ANNA = { by: 'anna@ops-1', atMs: 1_000, reason: 'a bad oracle' }
 const BEN = { by: 'ben@ops-2', atMs: 2_000, reason: null }
 const UNKNOWN = { by: null, atMs: expect.any(Number), reason: null }
@@ -33,23 +33,23 @@ beforeEach(() => {
 })
 
 it('reads nothing ordered in a directory without the files', () => {
-  expect(readControl(directory)).toEqual(FREE)
+  expect(readControl(directory)).toEqual({ killed: false, paused: false, pulled: [], directory })
 })
 
 it('sees an order at the next read with who, when and why, and its withdrawal', () => {
   setControl(directory, 'pause', true, ANNA)
   const pause = { switch: 'pause', ...ANNA }
-  expect(readControl(directory)).toEqual({ killed: false, paused: true, pulled: [pause] })
+  expect(readControl(directory)).toEqual({ killed: false, paused: true, pulled: [pause], directory })
   setControl(directory, 'kill', true, ANNA)
   setControl(directory, 'kill', true, BEN)
   expect(readControl(directory)).toEqual({
-    ...{ killed: true, paused: true },
+    ...{ killed: true, paused: true, directory },
     pulled: [{ switch: 'kill', ...BEN }, pause],
   })
   setControl(directory, 'pause', false, ANNA)
   setControl(directory, 'kill', false)
   setControl(directory, 'kill', false)
-  expect(readControl(directory)).toEqual(FREE)
+  expect(readControl(directory)).toEqual({ killed: false, paused: false, pulled: [], directory })
   expect(readdirSync(directory)).toEqual(['control.jsonl'])
 })
 
@@ -58,7 +58,7 @@ it('obeys a file made by hand that is empty or says nothing of use, and a folder
   mkdirSync(join(directory, 'KILL'))
   writeFileSync(join(directory, 'PAUSE-allocator'), '{"by":7}'.repeat(1_000))
   expect(readControl(directory)).toEqual({
-    ...{ killed: true, paused: true },
+    ...{ killed: true, paused: true, directory },
     pulled: [
       { switch: 'kill', ...UNKNOWN },
       { switch: 'pause', ...UNKNOWN },
@@ -70,7 +70,7 @@ it('obeys a file made by hand that is empty or says nothing of use, and a folder
 it('pauses one role at the gate, and no other', () => {
   setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
   const gate = () => gateBySwitches(readControl(directory))
-  expect(gate()).toEqual({ closed: false, paused: false, pausedRoles: ['allocator'] })
+  expect(gate()).toMatchObject({ closed: false, paused: false, pausedRoles: ['allocator'] })
   expect(stopped(gateOfRole('allocator', gate)())).toMatchObject({ check: 'paused' })
   expect(stopped(gateOfRole('liquidator', gate)())).toBeNull()
   setControl(directory, 'pause', false, { role: 'allocator', ...BEN })
@@ -128,6 +128,34 @@ it('lets nothing begin that a switch or a doubt about the signer stops, the kill
   expect(stopped(closedForNow({ closed: false, paused: true, safe }, true))).toBe('for_now')
   expect(stopped(closedForNow({ closed: true, paused: false }, true))).toMatchObject({ check: 'killed' })
   expect(stopped(closedForNow({ closed: false, paused: false }, false))).toBeNull()
+})
+
+it('says who turned a switch on, when and why, and the command that takes it back', () => {
+  const gate = () => gateBySwitches(readControl(directory))
+  const said = (role: string) => {
+    const halt = stopped(gateOfRole(role, gate)())
+    return halt === null || halt === 'for_now' ? halt : halt.message
+  }
+  setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
+  expect(said('allocator')).toBe(
+    `The allocator is paused: anna@ops-1 did it, 1970-01-01T00:00:01.000Z: a bad oracle. Fix: \`rolekeeper resume allocator --directory ${directory}\` once it may begin anew.`,
+  )
+  expect(said('liquidator')).toBeNull()
+  // What pauses all stands for both: the other alone would not let it begin.
+  setControl(directory, 'pause', true, { ...BEN, reason: 'a\u001b[2Jb' })
+  expect(said('allocator')).toMatch(
+    /^The keeper is paused: ben@ops-2 did it, \S+: a \[2Jb\. Fix: `rolekeeper resume --directory /,
+  )
+  setControl(directory, 'kill', true, ANNA)
+  expect(said('liquidator')).toMatch(
+    /^The kill switch is on: anna@ops-1 did it, .*Fix: `rolekeeper unkill --directory /,
+  )
+  writeFileSync(join(directory, 'KILL'), '')
+  expect(said('liquidator')).toMatch(/^The kill switch is on: somebody did it by hand, 2\S+Z\. Fix/)
+  rmSync(directory, { recursive: true })
+  expect(directoryText('.rolekeeper')).toBe('')
+  expect(directoryText("it's here")).toMatch(/^ --directory '\/.*\/it'\\''s here'$/)
+  expect(said('liquidator')).toMatch(/^The kill switch is on, or what says so cannot be read\. Fix/)
 })
 
 it('says which file could not be written', () => {

@@ -52,6 +52,21 @@ export function mailContract(open: () => Promise<MailWorld>): void {
     expect([await mail.take(first), await mail.take(second)]).toEqual([false, false])
   })
 
+  it('leaves what was taken to who took it, whatever its author says then', async () => {
+    const { mail, outgoing } = await open()
+    const [first, second] = [randomUUID(), randomUUID()]
+    const placed = [await outgoing.submit(first, deposit), await outgoing.orderAbout(second, release)]
+    expect([await mail.take(first), await mail.take(second)]).toEqual([true, true])
+    for (const each of placed) expect(await each.withdraw()).toBe(false)
+    // Who took it may have ended since: it is there, and taken, for the next.
+    expect(await mail.submissions()).toEqual([{ id: first, order: deposit }])
+    expect(await mail.signerOrders()).toEqual([{ id: second, order: release }])
+    expect(await mail.take(first)).toBe(true)
+    for (const id of [first, second]) await mail.reply(id, { check: 'paused', message: 'It is.' })
+    expect([await mail.submissions(), await mail.signerOrders()]).toEqual([[], []])
+    for (const each of placed) expect(await each.withdraw()).toBe(false)
+  })
+
   it('takes an answer for the very hash that it was given for, however often it is asked for', async () => {
     const { mail, outgoing } = await open()
     const yes = { verdict: 'approve', hash: HASH, by: BY } as const

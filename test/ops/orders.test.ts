@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -9,7 +17,9 @@ import {
   readAnswers,
   readSignerOrders,
   readSubmissions,
+  roleAbsent,
   type Submission,
+  takeOrder,
   writeAnswer,
   writeSignerOrder,
   writeSubmission,
@@ -114,9 +124,36 @@ describe('an order that its author did not live to withdraw', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  it('is taken by none either where one that took it ended before it replied', () => {
+    writeSubmission(directory, UUID, submission)
+    expect(takeOrder(directory, UUID)).toBe(true)
+    const [name = ''] = readdirSync(join(directory, 'orders'))
+    const old = (Date.now() - 61_000) / 1_000
+    utimesSync(join(directory, 'orders', name), old, old)
+    expect(readSubmissions(directory)).toEqual([])
+    expect(takeOrder(directory, UUID)).toBe(false)
+  })
+
   it('is not waited for where it is no file', () => {
     mkdirSync(join(directory, 'orders'))
     execFileSync('mkfifo', [join(directory, 'orders', `signer-${UUID}.json`)])
     expect(readSignerOrders(directory)).toEqual([{ id: UUID, order: null }])
   })
+
+  it('waits beside what could be none, whatever that is', () => {
+    writeSubmission(directory, UUID, submission)
+    const beside = (digit: string) => join(directory, 'orders', `submit-${digit.repeat(36)}.json`)
+    symlinkSync(join(directory, 'none'), beside('1'))
+    mkdirSync(beside('2'))
+    mkdirSync(beside('3'))
+    utimesSync(beside('3'), 1, 1)
+    expect(readSubmissions(directory)).toEqual([{ id: UUID, order: submission }])
+  })
+})
+
+it('says of a role that is not there which ones are, the nearest first', () => {
+  expect(roleAbsent('investr', ['partner', 'investor', 'partner']).message).toBe(
+    'The role investr is not configured. Fix: perhaps `investor`; submit to one of partner, investor, or add it to `agents` of the run configuration and start the keeper anew.',
+  )
+  expect(roleAbsent('curator', []).message).toContain('Fix: add it to `agents`')
 })

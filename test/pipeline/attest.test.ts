@@ -13,6 +13,7 @@ import type { Workflow } from '../../src/workflow/workflow.ts'
 import { CHAIN_ID, freeze, NOW_MS } from '../guard/fixtures.ts'
 import { answerOf, kindOf, NAV_DIGEST } from '../guard/kinds.ts'
 import { NAV_RULE, ROLE, rulesetOf } from '../guard/rules.ts'
+import * as saving from '../guard/saving.ts'
 import { workflowOf } from '../support/workflows.ts'
 
 const ruleset = rulesetOf([NAV_RULE], [{ workflowType: NAV_RULE.workflowType }])
@@ -53,10 +54,10 @@ const workflow = (
   ...changes,
 })
 
-const run = (each: Workflow, key = privateKey): Promise<Step> =>
+const run = (each: Workflow, key = privateKey, rules = ruleset): Promise<Step> =>
   attest(each, {
     nowMs: () => NOW_MS,
-    ruleset,
+    ruleset: rules,
     nodes: {
       simulate: async ({ codeAt = [] }) => ({
         block: {
@@ -194,5 +195,43 @@ describe('attesting typed data', () => {
 
   it('takes no signature of another key', async () => {
     await expect(run(recorded, generatePrivateKey())).rejects.toThrow(/not the signer's/)
+  })
+})
+
+describe('what is done by preparing it', () => {
+  const done = (changes: Partial<PreparedWorkflow> = {}) =>
+    run(workflow({ ...saving.HONEST, ...changes }, { proposal: saving.proposal }), privateKey, saving.ruleset)
+
+  it('is confirmed with nothing signed and no nonce, and awaits what it asked for, also while all is killed', async () => {
+    gate = { closed: true, paused: true }
+    expect(await done()).toMatchObject({
+      type: 'written',
+      workflow: {
+        ...{ state: 'confirmed', slots: [], realized: { tokens: [], gasWei: 0n } },
+        awaiting: { postconditions: saving.POSTCONDITIONS, sinceMs: NOW_MS },
+      },
+    })
+    expect([told, asked]).toEqual([[], []])
+  })
+
+  it('is left to a person where the answer is not what we asked for, and refused where it was blocked', async () => {
+    expect(await done({ canonicalPostconditions: [] })).toMatchObject({
+      workflow: { state: 'quarantined', note: { check: 'postconditions_missing' } },
+    })
+    const preflight = {
+      ...saving.HONEST.preflight,
+      status: 'blocked' as const,
+      blockedReasons: ['not_owner'],
+    }
+    expect(await done({ preflight, status: 'prepared' })).toMatchObject({
+      workflow: { state: 'refused', note: { check: 'preflight_blocked' } },
+    })
+  })
+
+  it('is left to a person where the request of its answer is another workflow’s', async () => {
+    requests.set(saving.HONEST.requestId, 'another')
+    expect(await done()).toMatchObject({
+      workflow: { state: 'quarantined', note: { check: 'request_id_taken' } },
+    })
   })
 })

@@ -177,6 +177,16 @@ describe('confirming', () => {
     },
   )
 
+  it('says of a record that the service does not show what holds for it: it has no transaction', async () => {
+    setup.world.failure = new RolekeeperError('service.not_found', 'gone')
+    setup.world.nowMs = 121_000
+    const proposal = proposalOf({ workflowType: 'role.vault_owner.vaultOwnerSettingsSave' })
+    await confirm({ ...confirmed(), proposal, slots: [] }, setup.deps)
+    const [alarm] = setup.world.alarms
+    expect(alarm).toMatch(/taken by the service to be saved, .* forgot the workflow.*see at the service/)
+    expect(alarm).not.toMatch(/chain|indexer/)
+  })
+
   it('does not call the chain final where it is not known in the end whether its blocks stand', async () => {
     setup.world.stands = null
     setup.world.nowMs = 121_000

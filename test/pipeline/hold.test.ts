@@ -27,6 +27,7 @@ const deps: HoldDeps = {
   whyAsk: async () => why,
   rules: 'rules',
   show: async () => SHOWN,
+  isAsShown: async () => true,
   hashOf: () => HASH,
   expiresAfterMs: 10_000,
   answers: async () => ({ approved: [], rejected: null }),
@@ -62,7 +63,29 @@ describe('a hold', () => {
     // Decisions know which of the two it is.
     expect([held, approved].map((one) => inFlight(briefOf(one)).held)).toEqual([true, undefined])
     expect(isHeld(approved)).toBe(false)
-    expect(await hold(approved, { ...deps, nowMs: () => 99_000 })).toBeNull()
+    expect(await hold(approved, { ...deps, nowMs: () => 11_999 })).toBeNull()
+    expect(await after(hold(approved, { ...deps, nowMs: () => 12_000 }))).toMatchObject({
+      state: 'expired',
+      note: { check: 'approval_expired', message: expect.stringContaining('could not begin within') },
+    })
+  })
+
+  it('asks anew for what would change something else by now than what was shown', async () => {
+    const changes = [{ field: 'managementFeeBps', from: '1 %', to: '2 %' }]
+    const isAsShown = async () => false
+    const now = {
+      ...deps,
+      show: async () => ({ ...SHOWN, changes }),
+      hashOf: () => 'b2'.repeat(32),
+      isAsShown,
+    }
+    if (held.hold === undefined) throw new TypeError('not held')
+    const known = { ...held, hold: { ...held.hold, hash: 'b2'.repeat(32) } }
+    const again = await after(hold(known, { ...now, ...by('anna') }))
+    expect(again.hold).toMatchObject({ shown: { changes }, approvals: [] })
+    expect(again.hold).not.toHaveProperty('approvedAtMs')
+    // Looked at only once nobody is waited for any more.
+    expect(await hold(known, now)).toEqual({ type: 'wait', ms: 250 })
   })
 
   it('waits until as many have approved as the policy asks, and keeps who did, also where an answer is lost', async () => {

@@ -241,7 +241,31 @@ describe('a record that cannot be reached', () => {
       await setup.resend(last)
     }
     expect(sends()).toEqual([...first, ...first, ...first])
+    // Where each look takes long, heads are passed over: as likely all of one kind.
+    for (const headNumber of [15n, 17n, 19n]) {
+      setup.world.headNumber = headNumber
+      await setup.resend(last)
+    }
+    expect(sends()).toHaveLength(5 * first.length)
     expect(setup.world.asked).toHaveLength(2)
+  })
+
+  it('has the turn of nonces far behind come at heads that are passed over too, and once where the head goes back', async () => {
+    const { workflow } = await setup.settle(pair())
+    const slots = workflow.slots.map((slot) => ({ ...slot, nonce: slot.nonce + 30 }))
+    const sentAt = async (...heads: readonly bigint[]) => {
+      setup.world.log.length = 0
+      for (const headNumber of heads) {
+        setup.world.headNumber = headNumber
+        await setup.resend({ slots })
+      }
+      return sends().length
+    }
+    // Nonces 37 and 38, sent at head 10.
+    expect(await sentAt(12n, 36n)).toBe(0)
+    expect(await sentAt(38n, 40n, 164n)).toBe(2)
+    expect(await sentAt(166n)).toBe(2)
+    expect(await sentAt(5n, 6n, 7n, 8n)).toBe(2)
   })
 
   it('lets nothing go out that no barrier has passed', async () => {

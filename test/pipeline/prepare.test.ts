@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Retry, RolekeeperError, refuse } from '../../src/errors.ts'
 import { type PrepareDeps, prepare } from '../../src/pipeline/prepare.ts'
 import { type RequestDeps, request } from '../../src/pipeline/request.ts'
-import { answerOf, proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
+import { answerOf, approvedUntil, proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
 
 describe('a request', () => {
   const deps: RequestDeps = {
@@ -48,6 +48,17 @@ describe('a request', () => {
   it('waits where it is stopped for now, as while Redis is away or the keeper ends: nobody asked for that', async () => {
     const step = await request(workflowOf('discovered'), { ...deps, stopped: () => 'for_now' })
     expect(step).toEqual({ type: 'wait', ms: 500 })
+  })
+
+  it('waits through a pause once it is approved, and is cancelled where it only was held', async () => {
+    const shown = { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null }
+    const hold = { check: 'c', message: 'm', rules: 'r', hash: 'h', approvals: [], shown, untilMs: 9_000 }
+    const paused = { ...deps, stopped: () => refuse('paused', 'p') }
+    const approved = { ...workflowOf('discovered'), hold: { ...hold, approvedAtMs: 1 } }
+    expect(await request(approved, paused)).toMatchObject({ type: 'wait' })
+    expect(await request({ ...workflowOf('discovered'), hold }, paused)).toMatchObject({
+      workflow: { state: 'cancelled', note: { check: 'paused' } },
+    })
   })
 
   it('is cancelled while stopped, and refused by policy and budget', async () => {
@@ -101,6 +112,22 @@ describe('preparing', () => {
     expect(await prepare(held, at(3_660_001))).toMatchObject({ workflow: { state: 'expired' } })
   })
 
+  it('asks nothing any more once its approval is over, as after a night without a keeper', async () => {
+    const approved = { ...workflow, hold: approvedUntil(9_000) }
+    let posts = 0
+    const at = (nowMs: number) => ({
+      nowMs: () => nowMs,
+      post: async () => {
+        posts += 1
+        return { bytes: 'bytes', answer: answerOf() }
+      },
+    })
+    expect(await prepare(approved, at(8_999))).toMatchObject({ workflow: { state: 'prepared' } })
+    const over = { state: 'expired', note: { check: 'approval_expired' } }
+    expect(await prepare(approved, at(9_000))).toMatchObject({ workflow: over })
+    expect(posts).toBe(1)
+  })
+
   it('is refused where asking again cannot help', async () => {
     expect(await prepared(failing('service.bad_request', 'never'))).toMatchObject({
       state: 'refused',
@@ -113,13 +140,6 @@ describe('preparing', () => {
       state: 'refused',
       note: { check: 'service.conflict' },
     })
-  })
-
-  it('is quarantined by such a conflict where preparing is the effect', async () => {
-    const workflowType = 'role.vault_owner.vaultOwnerSettingsSave'
-    const effect = { ...workflow, proposal: { ...workflow.proposal, workflowType } as const }
-    const deps = { nowMs: () => 2_000, post: failing('service.conflict', 'never') }
-    expect(await prepare(effect, deps)).toMatchObject({ workflow: { state: 'quarantined' } })
   })
 
   it('leaves what is no operating error to whoever counts strikes', async () => {

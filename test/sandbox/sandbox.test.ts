@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { lower } from '../../sandbox/indexer/logs.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
 import { preparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
+import { HAND_ROLES, ROLES } from '../../src/service/contract/roles.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
 
@@ -66,6 +68,9 @@ it('describes a keeper beside it, for the command line and as a run configuratio
   const { hash: _theirs, ...fromJson } = sandboxConfig(directory)
   expect(fromFile).toEqual(fromJson)
   expect(fromFile.chain.id).toBe(sandbox.info.chainId)
+  expect(fromFile.agents.map(({ role, mode, signer }) => [role, mode, signer.address])).toEqual(
+    [...ROLES, ...HAND_ROLES].map((role) => [role, 'live', lower(sandbox.info.signers[role].address)]),
+  )
   const text = readFileSync(file, 'utf8')
   for (const key of [sandbox.info.secretKey, ...Object.values(sandbox.info.secretKeys)]) {
     expect(text).not.toContain(key)
@@ -136,11 +141,16 @@ it('refuses a chain that another release deployed, and says how to start over', 
   const file = join(directory, 'sandbox', 'deployment.json')
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, text.replace(/"release": "[0-9a-f]{64}"/, '"release": "of old"'))
+  // Its keys are those of other people.
+  const keysFile = join(directory, 'sandbox', 'keys.json')
+  const keys = readFileSync(keysFile, 'utf8')
+  writeFileSync(keysFile, '{}')
   await expect(startTestSandbox(directory)).rejects.toMatchObject({
     code: 'sandbox.outdated',
     fix: expect.stringContaining('start over with `--fresh`'),
   })
   writeFileSync(file, text)
+  writeFileSync(keysFile, keys)
 })
 
 it('refuses a saved chain that does not hold the contracts', async () => {

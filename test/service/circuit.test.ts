@@ -120,6 +120,21 @@ test('does not say of a change that was sent that it was not asked', async () =>
   expect(service.arrived).toHaveLength(5)
 })
 
+test('asks of no change whether it may be sent where none is sent', async () => {
+  const ready: number[] = []
+  const save = () =>
+    client.prepareWorkflow({
+      ...{ bodyText: '{}', idempotencyKey: 'key-1' },
+      ready: () => ready.push(service.arrived.length),
+    })
+  await failInTurn(5)
+  await expect(save()).rejects.toMatchObject({ code: 'service.circuit_open' })
+  expect(ready).toEqual([])
+  clock.leap(500)
+  await expect(save()).rejects.toMatchObject({ code: 'service.internal' })
+  expect([ready, service.arrived.length]).toEqual([[5], 6])
+})
+
 test('is one for a host, whoever asks', async () => {
   await failInTurn(5)
   await expect(client.as({ secretKey: 'other' }).listAssets()).rejects.toMatchObject({

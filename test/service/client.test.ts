@@ -221,6 +221,25 @@ test.each([
   },
 )
 
+test('asks right before it sends a change that must be asked about, once its turn came, and sends it once', async () => {
+  const prepare = (ready: () => void) =>
+    client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1', ready })
+  const arrived: number[] = []
+  const ready = () => arrived.push(service.arrived.length)
+  // The quota is used up: the next one waits for its turn.
+  answering((_, response) => json(response, 503, '', { 'retry-after': '2' }))
+  expect(await failed(prepare(ready))).toMatchObject({ code: 'service.internal', retry: 'later' })
+  answering((_, response) => json(response, 200, prepared))
+  const asked: number[] = []
+  await prepare(() => asked.push(clock.sleptMs.length))
+  expect([arrived, asked, clock.sleptMs.length, service.arrived.length]).toEqual([[0], [1], 1, 2])
+  const halted = () => {
+    throw new TypeError('halted')
+  }
+  await expect(prepare(halted)).rejects.toThrow('halted')
+  expect(service.arrived).toHaveLength(2)
+})
+
 test('says host, status, code, request and fix, and never the key', async () => {
   answering((_, response) => json(response, 401, failure('invalid_key')))
   const error = await failed(client.listMarkets())

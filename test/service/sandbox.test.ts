@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
-import { CHALLENGE } from '../../src/service/contract/assumptions.ts'
+import { CHALLENGE } from '../../src/service/contract/wallet-session-assumptions.ts'
 import { createEventSource } from '../../src/service/events/event-source.ts'
 import { createFeed } from '../../src/service/events/feed.ts'
 import type { Hint } from '../../src/service/events/hints.ts'

@@ -117,6 +117,13 @@ const POINTS: Readonly<Record<string, CrashPoint>> = {
 
 const isUrgent = ({ state, proposal }: Workflow): boolean => state === 'in_flight' && proposal.urgent === true
 
+/** Every type here is signed for: none is done by a session. */
+const NO_SESSION = {
+  use: async () => {
+    throw new TypeError('no session is opened here')
+  },
+}
+
 /** One life of a keeper: what it holds in memory goes with it. */
 export class Process {
   readonly #world: Surroundings
@@ -313,6 +320,7 @@ export class Process {
       allowing: () => undefined,
       fees,
       signers,
+      session: NO_SESSION,
       gate: () => gateOf(signers),
       alarm: onAlarm,
     })

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { Plan } from './plan.ts'
 import { runSchedule } from './schedule.ts'
 
-const DEPTHS = Array.from({ length: 64 }, (_, index) => index + 1)
+/** Every one up to twice what is deeper than finality, and some of those behind. */
+const DEPTHS = [...Array.from({ length: 16 }, (_, index) => index + 1), 24, 32, 48, 63, 64]
 /** Two workflows are in their blocks by then, and the newest head is read. */
 const AT_MS = 8_900
 /** What is deeper than finality is so by one block up to here. */

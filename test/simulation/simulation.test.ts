@@ -7,7 +7,7 @@ import { planOf } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
 /** Schedules of a whole run, from the first seed on. `npm run simulate` runs any others. */
-const RUNS = 150
+const RUNS = 75
 
 describe('the keeper, simulated', () => {
   it(`holds every invariant in ${RUNS} schedules`, { timeout: 300_000 }, async ({ onTestFinished }) => {

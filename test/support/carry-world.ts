@@ -203,7 +203,7 @@ export const createWorld = () => {
     }
     throw new Error('carry never came to rest')
   }
-  return { world, settle, resend: (workflow: Workflow) => resend(workflow, deps) }
+  return { world, settle, resend: (workflow: Pick<Workflow, 'slots'>) => resend(workflow, deps) }
 }
 
 /** A receipt of our transaction in block 11. */

@@ -81,6 +81,14 @@ export const answerOf = (changes: Partial<PreparedWorkflow> = {}): PreparedWorkf
   ...changes,
 })
 
+/** What one person approved, until then. */
+export const approvedUntil = (untilMs: number): NonNullable<Workflow['hold']> => ({
+  ...{ check: 'approval_always', message: 'always', hash: 'a1'.repeat(32), rules: 'rules', untilMs },
+  shown: { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null },
+  approvals: [{ by: 'anna', identity: { user: 'anna@ops1' }, atMs: 1 }],
+  approvedAtMs: 1,
+})
+
 /** A workflow in a state, with what every later state needs. */
 export const workflowOf = (state: WorkflowState, changes: Partial<Workflow> = {}): Workflow => ({
   id: '0123456789abcdef0123456789abcdef',

@@ -14,7 +14,7 @@ import { attemptOf, slotOf, workflowOf } from '../support/workflows.ts'
 const LEGAL: Readonly<Record<string, readonly WorkflowState[]>> = {
   discovered: ['requested', 'prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
   requested: ['prepared', 'refused', 'cancelled', 'expired', 'quarantined'],
-  prepared: ['attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
+  prepared: ['attested', 'confirmed', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   attested: ['cleared', 'refused', 'cancelled', 'expired', 'quarantined'],
   cleared: ['in_flight', 'attested', 'refused', 'cancelled', 'expired', 'quarantined', 'shadowed'],
   in_flight: ['confirmed', 'reverted', 'superseded', 'partial', 'cancelled', 'expired', 'quarantined'],

@@ -21,8 +21,8 @@ export const STREAM_PATH = '/v1/stream'
 
 const TOKEN_MS = 60_000
 const CONNECTIONS_MAX = 100
-/** Of types, and of entity keys: more than a role watches; a subject has at most 200 characters. */
-const FILTER_MAX = 50
+/** Of types, and of entity keys: more than all roles of a keeper watch together, which are 52; a subject has at most 200 characters. */
+const FILTER_MAX = 100
 /** Clients have nothing to say on the stream. */
 const INCOMING_BYTES_MAX = 1_024
 

@@ -66,7 +66,9 @@ async function deposit(input: WorkflowInput<'deposit'>, moment: Moment, reads: R
   }
   const { state } = vault
   const shares = depositShares(state, assets)
+  if (same(input.receiverAddress, vault.address)) reasons.push('receiver_is_vault')
   reasons.push(...judgeRecipient(state, principal, input.receiverAddress))
+  reasons.push(...judgeDepositLimits(state, assets))
   if (minShares > shares) reasons.push('min_shares_above_preview')
   if (assets > 0n && shares === 0n) reasons.push('rounds_to_zero_shares')
   if ((await reads.balanceOf(state.asset.token, principal)) < assets) {
@@ -89,13 +91,25 @@ async function deposit(input: WorkflowInput<'deposit'>, moment: Moment, reads: R
   ])
 }
 
-/** A deposit for oneself asks only that nothing is paused; for another it counts as a transfer. */
-function judgeRecipient({ mobility }: VaultState, giver: Address, taker: Address): readonly string[] {
+/**
+ * Say why shares cannot come to `taker` by `giver`, in a transfer or a deposit: what stays with oneself asks only that nothing
+ * is paused. Pure.
+ */
+export function judgeRecipient({ mobility }: VaultState, giver: Address, taker: Address): readonly string[] {
   if (mobility.paused) return ['share_mobility_paused']
   const profile = TRANSFER_PROFILES[mobility.transferProfile]
   if (profile === 'open' || same(giver, taker)) return []
   if (profile === 'frozen') return ['transfers_frozen']
   return mobility.trustedRecipients.some((one) => same(one, taker)) ? [] : ['recipient_not_trusted']
+}
+
+/** Say whether one deposit is smaller or larger than its vault takes; a largest one of zero is no bound. Pure. */
+export function judgeDepositLimits(
+  { minDepositAssets, maxDepositAssets }: VaultState,
+  assets: bigint,
+): readonly string[] {
+  if (assets < minDepositAssets) return ['below_min_deposit']
+  return maxDepositAssets > 0n && assets > maxDepositAssets ? ['above_max_deposit'] : []
 }
 
 function withdrawNow(input: WorkflowInput<'withdrawNow'>, moment: Moment, { chainId }: Reads): Judgement {
@@ -124,14 +138,18 @@ function withdrawNow(input: WorkflowInput<'withdrawNow'>, moment: Moment, { chai
   )
 }
 
-function judgeExit({ state }: VaultRead): readonly string[] {
+/** Say why a vault pays nobody at once: it is frozen, or its exit terms ask for a place in its queue. Pure. */
+export function judgeExit({ state }: VaultRead): readonly string[] {
   if (state.mobility.redeemFreezeReason !== '') return ['redemption_frozen']
   const nowS = Number(state.blockTimestamp)
   return dueAtS(state.exitTerms, nowS) > nowS ? ['exit_terms_require_request'] : []
 }
 
-/** Interest until the intent expires makes a share dearer, by far less than one basis point. */
-const leastOf = (shares: bigint): bigint => {
+/**
+ * Return the fewest shares that an amount may give or cost until the intent expires: interest makes a share dearer, by far less
+ * than one basis point. Pure.
+ */
+export const leastOf = (shares: bigint): bigint => {
   const least = (shares * 9_999n) / 10_000n
   return least > 0n ? least : 1n
 }

@@ -13,6 +13,7 @@ import {
 } from '../../../src/service/contract/workflow-types.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
 import { parseBody } from '../http/parse-body.ts'
+import type { RecordDraft, ServiceRecords } from '../records.ts'
 
 /** What a request is judged by: one snapshot, one moment. */
 export type Moment = {
@@ -30,6 +31,8 @@ export type Reads = {
   readonly node: PublicClient
   /** A balance of a token, base units. */
   readonly balanceOf: (token: Address, owner: Address) => Promise<bigint>
+  /** What lives at the service and not on the chain. */
+  readonly records: Pick<ServiceRecords, 'find' | 'list'>
 }
 
 /** A postcondition that the sandbox can check itself. */
@@ -46,6 +49,8 @@ export type Judgement = {
   readonly revalidateAtExecution: readonly Revalidation[]
   readonly transactions: readonly TransactionIntent[]
   readonly postconditions: readonly Expectation[]
+  /** What a passed request of a type that lives at the service saves; nothing where the effect is on the chain. */
+  readonly record?: RecordDraft
 }
 
 /** Judges requests of one workflow type, and builds what they sign. */
@@ -78,6 +83,13 @@ export const passed = (
   postconditions: readonly Expectation[],
   revalidateAtExecution = EXPIRY,
 ): Judgement => ({ judged, blockedReasons: [], revalidateAtExecution, transactions, postconditions })
+
+/** State what is saved at the service at once: nothing is signed, and each member that is named is expected as it is saved. */
+export const saved = (
+  judged: unknown,
+  record: RecordDraft,
+  postconditions: readonly Expectation[],
+): Judgement => ({ ...passed(judged, [], postconditions), record })
 
 /** Say why nothing can be signed. */
 export const blocked = (

@@ -43,7 +43,8 @@ export const redemption: Family = {
   },
 }
 
-function requestWithdrawal(
+/** Put shares into the queue of a vault. Pure. */
+export function requestWithdrawal(
   input: WorkflowInput<'requestWithdrawal'>,
   moment: Moment,
   { chainId }: Reads,
@@ -74,8 +75,8 @@ function requestWithdrawal(
   )
 }
 
-/** Anyone may have a request paid, so it is not asked whose it is. */
-function claimWithdrawal(
+/** Have a request paid; anyone may, so it is not asked whose it is. Pure. */
+export function claimWithdrawal(
   input: WorkflowInput<'claimWithdrawal'>,
   { snapshot, freshness, principal }: Moment,
   { chainId }: Reads,

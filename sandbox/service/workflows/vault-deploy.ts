@@ -1,12 +1,12 @@
 import { type Address, encodeDeployData, zeroAddress } from 'viem'
 import { invariant } from '../../../src/errors.ts'
 import { entityIdOf } from '../../../src/service/contract/assumptions.ts'
-import { EXIT_TERM_KINDS } from '../../../src/service/contract/workflow-inputs.ts'
 import type { WorkflowInput } from '../../../src/service/contract/workflow-types.ts'
 import { lendingVaultAbi } from '../../contracts/abis.ts'
 import { loadArtifacts } from '../../contracts/artifacts.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
 import { same } from '../same.ts'
+import { exitTermsOf, judgeTerms } from './exit-terms-judge.ts'
 import { intents } from './intents.ts'
 import {
   blocked,
@@ -21,10 +21,6 @@ import {
 
 const TYPE = 'role.asset_manager.vaultDeploy'
 type Input = WorkflowInput<typeof TYPE>
-
-/** The contract's longest notice and interval: a year. */
-const TERM_SECONDS_MAX = 31_536_000n
-const UINT64_MAX = 2n ** 64n - 1n
 
 /** Vaults that their manager's own key deploys. */
 export const vaultDeploy: Family = {
@@ -55,7 +51,7 @@ function deploy(input: Input, { snapshot, freshness, principal }: Moment, { chai
   for (const [who, address] of Object.entries(people)) {
     if (same(address, zeroAddress)) reasons.push(`${who}_is_zero`)
   }
-  reasons.push(...judgeTerms(input, snapshot.block.timestampS))
+  reasons.push(...judgeTerms(exitTermsOf(input), snapshot.block.timestampS))
   if (reasons.length > 0) return blocked(directory ?? null, reasons)
   invariant(directory !== undefined, 'a vault that may be deployed has its directory')
   const setup = { ...setupOf(input), ...people, directory }
@@ -88,25 +84,5 @@ const setupOf = (input: Input) => ({
   name: input.name,
   symbol: input.symbol,
   liquidityBufferBps: input.liquidityBufferBps,
-  exitTerms: {
-    kind: EXIT_TERM_KINDS.indexOf(input.exitTermKind),
-    noticeSeconds: BigInt(input.noticeSeconds),
-    intervalSeconds: BigInt(input.intervalSeconds),
-    maturityTimestamp: BigInt(input.maturityTimestamp),
-  },
+  exitTerms: exitTermsOf(input),
 })
-
-/** The contract wants exactly the figure of the kind, within its bounds. */
-function judgeTerms(input: Input, nowS: number): readonly string[] {
-  const { noticeSeconds, intervalSeconds, maturityTimestamp } = setupOf(input).exitTerms
-  const figures = { notice: noticeSeconds, interval: intervalSeconds, maturity: maturityTimestamp }
-  const fits = Object.entries(figures).every(
-    ([kind, figure]) => figure > 0n === (kind === input.exitTermKind),
-  )
-  const bounded =
-    noticeSeconds <= TERM_SECONDS_MAX &&
-    intervalSeconds <= TERM_SECONDS_MAX &&
-    maturityTimestamp <= UINT64_MAX
-  if (!fits || !bounded) return ['exit_terms_out_of_range']
-  return input.exitTermKind === 'maturity' && maturityTimestamp <= nowS ? ['maturity_passed'] : []
-}

@@ -1,12 +1,13 @@
 import { printable } from '../../errors.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import { ROLES } from '../../service/contract/roles.ts'
-import type { ShownCall } from '../../workflow/shown.ts'
+import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
+import type { ShownCall, ShownChange } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld, findHeld, type Held } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { duration } from '../format.ts'
+import { heldUpText } from '../held-up.ts'
 import { checkRole } from '../keeper-there.ts'
 import { KEY } from '../person-key.ts'
 import { PLACE, placeOf, placeText } from '../place.ts'
@@ -37,7 +38,8 @@ shortened, the hash may not.
       if (id === undefined) throw usageError('--hash is given for nothing.', 'write `approve ID --hash HASH`')
       return answerHeld('approve', given, { id, shownHash: hash, keyFile: key, yes: yes === true }, io)
     }
-    const held = await readJournal(await placeOf(given, io), async (journal) =>
+    const place = await placeOf(given, io)
+    const held = await readJournal(place, async (journal) =>
       id === undefined ? await waiting(journal, role) : findHeld(journal, id, placeText(given)),
     )
     if (!('hold' in held)) {
@@ -45,7 +47,8 @@ shortened, the hash may not.
       else io.out(held.length === 0 ? 'Nothing waits.\n' : listOf(held, placeText(given)))
       return 0
     }
-    io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held, placeText(given)))
+    const heldUp = await heldUpText(held, place)
+    io.out(json === true ? `${JSON.stringify(heldJson(held))}\n` : screenOf(held, placeText(given), heldUp))
     return 0
   },
 })
@@ -75,11 +78,13 @@ const headOf = (workflow: Workflow) => [
 /** What waits, of one role where one is given. Throws RolekeeperError `usage`. */
 async function waiting(journal: Pick<JournalReads, 'live'>, role: string | undefined) {
   const held = (await journal.live()).filter(isHeld)
-  checkRole(role, [...new Set([...ROLES, ...held.map((each) => each.role)])])
+  checkRole(role, [...new Set([...SHIPPED_ROLES, ...held.map((each) => each.role)])])
   return held.filter((each) => role === undefined || each.role === role)
 }
 
 const COLUMNS = ['id', 'role', 'what', 'expires in', 'check', 'about']
+/** Enough to tell two orders apart. */
+const ABOUT_MAX = 120
 
 /** @param at what leads a command to where this was read. */
 function listOf(held: readonly Workflow[], at: string): string {
@@ -87,7 +92,14 @@ function listOf(held: readonly Workflow[], at: string): string {
     const { id, role, proposal, hold } = each
     const what = proposal.workflowType.split('.').at(-1) ?? ''
     const when = duration(expiresInMs(each))
-    const cells = [id.slice(0, 8), role, what, when, hold?.check ?? '', printable(proposal.summary, 80)]
+    const cells = [
+      id.slice(0, 8),
+      role,
+      what,
+      when,
+      hold?.check ?? '',
+      printable(proposal.summary, ABOUT_MAX),
+    ]
     return { cells, data: {} }
   })
   return `${tableText({ columns: COLUMNS, rows }, {})}\nSee all of one, and approve it: rolekeeper approve ID${at}\n`
@@ -99,8 +111,8 @@ const line = (text: string) => printable(text, 400)
 /** A list of a hundred addresses, or the longest text of an input. */
 const VALUE_MAX = 10_000
 
-/** All that is approved by a hash, on one screen. */
-function screenOf(workflow: Held, at: string): string {
+/** All that is approved by a hash, on one screen; `heldUp` says what keeps it from beginning even so. */
+function screenOf(workflow: Held, at: string, heldUp: string | null): string {
   const { id, signer, chainId, hold } = workflow
   const { calls, effects, changes, askedBy, day } = hold.shown
   const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
@@ -110,16 +122,14 @@ function screenOf(workflow: Held, at: string): string {
     '',
     `Signed by ${signer} on chain ${chainId}, nothing but:`,
     ...calls.flatMap(callLines),
-    ...(changes.length === 0 ? [] : ['', whoseChanges(workflow)]),
-    ...changes.map(
-      ({ field, from, to }) => `  ${line(`${field}: ${from === null ? '' : `${from} → `}${to}`)}`,
-    ),
+    ...(changes.length === 0 ? [] : ['', whoseChanges(workflow), ...changes.map(changeLine)]),
     '',
     'Does:',
     ...effects.map((each) => `  ${line(each)}`),
     `  adds up to: ${line(day)}`,
     '',
     ...approvalLines(hold),
+    ...(heldUp === null ? [] : ['', 'Once it is approved:', `  ${printable(heldUp, 1_000)}`]),
     '',
     `To approve exactly this:`,
     `  rolekeeper approve ${id.slice(0, 8)} --hash ${hold.hash}${key}${at}`,
@@ -127,9 +137,15 @@ function screenOf(workflow: Held, at: string): string {
   ].join('\n')
 }
 
-/** An agent compares with the chain; what a person submitted may say anything of what is there now. */
+/** An agent says what it saw; what a person would change is read of the chain, and again once it is approved. */
 const whoseChanges = ({ proposal }: Workflow): string =>
-  proposal.kind === 'order' ? 'Changes, by the word of who submitted it:' : 'Changes:'
+  proposal.kind === 'order' ? 'Changes, by what the chain says is there:' : 'Changes:'
+
+/** What stays is said to: who reads it need not compare. */
+function changeLine({ field, from, to }: ShownChange): string {
+  const what = from === null ? to : from === to ? `${to}, as it is` : `${from} → ${to}`
+  return `  ${printable(`${field}: ${what}`, VALUE_MAX)}`
+}
 
 /** Who has approved it, and who still has to. */
 function approvalLines({ approvals, shown: { quorum, approvers } }: Held['hold']): readonly string[] {

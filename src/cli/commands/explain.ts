@@ -5,11 +5,12 @@ import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
+import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
-import { deploymentAt } from '../figures.ts'
+import { configOf, deploymentAt } from '../figures.ts'
 import { jsonLines } from '../json.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { orderLines } from '../order-lines.ts'
+import { PLACE, placeOf, placeText } from '../place.ts'
 
 const DECISIONS_MAX = 20
 /** A journal of an earlier release holds what the service said as it said it. */
@@ -19,7 +20,7 @@ const LINE_MAX = 1_000
 export const explain = command({
   name: 'explain',
   usage: 'ID | SUBJECT [--config FILE | --directory DIR] [--json]',
-  help: `Say why a workflow was begun, with the numbers of its decision; or, for a subject (a borrower's address, a part of
+  help: `Say why a workflow was begun, with the numbers of its decision, and of an order its input and calls; or, for a subject (a borrower's address, a part of
 market:vault:borrower, or of report:source), what was last decided about it and why. Both in any form that is shown.
 
   rolekeeper explain 3f2a
@@ -47,21 +48,28 @@ market:vault:borrower, or of report:source), what was last decided about it and 
             'see: rolekeeper workflows list',
           )
         })
-        io.out(json === true ? jsonLines([workflow]) : workflowText(workflow, known))
+        const lines = json === true ? [] : await orderLines(workflow, known, configOf(given, place))
+        io.out(json === true ? jsonLines([workflow]) : workflowText(workflow, lines, known, placeText(given)))
       }
     })
     return 0
   },
 })
 
-function workflowText({ id, role, state, proposal, note, createdAtMs }: Workflow, known: Deployment): string {
+/** @param at what leads a command to where this was read. */
+function workflowText(workflow: Workflow, lines: readonly string[], known: Deployment, at: string): string {
+  const { id, role, state, proposal, note, createdAtMs } = workflow
   const ending =
     note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${printable(note.message, LINE_MAX)}`]
+  const standing = isHeld(workflow)
+    ? `It waits for a person: ${printable(workflow.hold?.message ?? '', LINE_MAX)} Answer with rolekeeper approve ${id.slice(0, 8)}${at}, or rolekeeper reject ${id.slice(0, 8)}${at}.`
+    : `It is ${state}.`
   return [
     `${id}  ${role}  ${proposal.kind}  ${printable(proposal.subject, LINE_MAX)}`,
     `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
     ...reasonLines(reasonText(proposal, known)),
-    ...(ending.length > 0 ? ending : ['', `It is ${state}.`]),
+    ...(lines.length === 0 ? [] : ['', ...lines]),
+    ...(ending.length > 0 ? ending : ['', standing]),
     '',
   ].join('\n')
 }

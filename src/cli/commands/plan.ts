@@ -1,17 +1,20 @@
+import { join } from 'node:path'
 import { printable } from '../../errors.ts'
 import { changeText } from '../../guard/reason-text.ts'
 import type { PlannedDifference } from '../../keeper/plan.ts'
+import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { command, usageError } from '../command.ts'
 import { DIRECTORY } from '../options.ts'
+import { pinText } from '../pin-text.ts'
 import { configAt } from '../run-order.ts'
 
 /** `rolekeeper plan`: what differs from what a policy declares, and what would be done about it. */
 export const plan = command({
   name: 'plan',
   usage: '[--role ROLE] [--config FILE | --directory DIR] [--json]',
-  help: `Compare the vaults, funds, channel policies and mobility rules that a policy declares with what is there, in the
-order in which they would be applied. It signs nothing and changes nothing; a keeper that runs applies it.
+  help: `Compare the vaults, funds, channel policies, mobility rules and settings of vaults that a policy declares with what is
+there, in the order in which they would be applied. It signs nothing and changes nothing; a keeper that runs applies it.
 Exits with 0 when everything is as declared, 1 when something differs.
 
   rolekeeper plan --config config/production.yaml`,
@@ -42,7 +45,8 @@ Exits with 0 when everything is as declared, 1 when something differs.
     const roles = role === undefined ? DECLARING_ROLES : [role]
     const config = await configAt(given, io)
     const differences = await planOf(config, roles)
-    const text = (one: PlannedDifference) => textOf(one, config.deployment)
+    const file = given.config ?? join(given.directory ?? DEFAULT_DIRECTORY, 'run.yaml')
+    const text = (one: PlannedDifference) => textOf(one, config.deployment, file)
     io.out(differences.map(json === true ? jsonOf : text).join(''))
     const differing = differences.filter((one) => !isAsDeclared(one))
     if (json !== true) io.out(summaryOf(differences.length, differing))
@@ -53,7 +57,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
 const isApplied = ({ outcome }: PlannedDifference) => 'workflowType' in outcome
 const isAsDeclared = ({ outcome }: PlannedDifference) => 'check' in outcome && outcome.check === 'as_declared'
 
-const jsonOf = ({ subject, direction, changes, outcome, asked }: PlannedDifference): string =>
+const jsonOf = ({ subject, direction, changes, outcome, asked, pin }: PlannedDifference): string =>
   `${JSON.stringify({
     subject,
     direction,
@@ -61,15 +65,19 @@ const jsonOf = ({ subject, direction, changes, outcome, asked }: PlannedDifferen
     ...('workflowType' in outcome
       ? { workflowType: outcome.workflowType, input: outcome.input, asked }
       : { check: outcome.check, message: outcome.message }),
+    ...(pin === null ? {} : { pin }),
   })}\n`
 
 const SIGNS = { new: '+', stricter: '↓', looser: '↑', none: '≠' } as const
 
 /** Names of funds and vaults come from outside: none reaches the terminal as it is. */
-function textOf(difference: PlannedDifference, known: Deployment): string {
-  const { subject, direction, changes, outcome, asked } = difference
+function textOf(difference: PlannedDifference, known: Deployment, file: string): string {
+  const { subject, direction, changes, asset, outcome, asked, pin } = difference
   const sign = isAsDeclared(difference) ? '=' : SIGNS[direction]
-  const input = Object.fromEntries(changes.map(({ field, to }) => [field, to]))
+  const input = {
+    ...(asset === undefined ? {} : { baseAssetAddress: asset }),
+    ...Object.fromEntries(changes.map(({ field, to }) => [field, to])),
+  }
   const fund = known.funds.find(({ name }) => name === subject.split(':')[1]) ?? null
   const write = (field: string, value: string) =>
     changeText(field, value, { input, fund, market: null }, known)
@@ -82,6 +90,7 @@ function textOf(difference: PlannedDifference, known: Deployment): string {
     ...('check' in outcome && !isAsDeclared(difference)
       ? [`    left: ${printable(`${outcome.check}: ${outcome.message}`, 1_000)}`]
       : []),
+    ...(pin === null ? [] : pinText(pin, file)),
     ...(asked === null ? [] : [`    a person is asked first: ${printable(asked)}`]),
   ]
   return `${lines.join('\n')}\n`

@@ -10,7 +10,7 @@ import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
 import type { JournalPlace } from '../../journal/open.ts'
-import { ROLES } from '../../service/contract/roles.ts'
+import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { perhaps } from '../nearest.ts'
@@ -67,8 +67,11 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
     if (!isBy(by)) throw usageError(`--by is "${by}".`, `${perhaps(by, BY)}give one of ${BY.join(', ')}`)
     if (check === true && by !== 'balance')
       throw usageError(`--check is given with --by ${by}.`, 'leave --by out')
-    if (role !== undefined && !ROLES.some((each) => each === role))
-      throw usageError(`--role is "${role}".`, `${perhaps(role, ROLES)}give one of ${ROLES.join(', ')}`)
+    if (role !== undefined && !SHIPPED_ROLES.some((each) => each === role))
+      throw usageError(
+        `--role is "${role}".`,
+        `${perhaps(role, SHIPPED_ROLES)}give one of ${SHIPPED_ROLES.join(', ')}`,
+      )
     if (how.json === true && how.csv === true)
       throw usageError('--json and --csv are both given.', 'give one')
     const place = await placeOf(given, io)

@@ -11,12 +11,13 @@ const LINE_MAX = 1_000
 /** Say what a policy says of one answer of the service, rule by rule. @returns 0 where it clears it, else 1. */
 export function explainPolicy(file: string, prepared: string, config: string, io: Io): number {
   const explained = explainFile(file, config, prepared)
-  const { role, workflowType, refusal, calls } = explained
+  const { role, workflowType, asks, refusal, calls } = explained
   const verdict =
     refusal === null
       ? `The policy of the ${role} clears this ${workflowType}, as far as it is judged without the chain.`
       : `The policy of the ${role} refuses this ${workflowType}: ${refusal.check}. ${refusal.message}`
-  io.out(`${printable(verdict, LINE_MAX)}\n${calls.map(callText).join('')}${NOT_JUDGED}`)
+  const asked = asks === null ? '' : `A person is asked first: ${printable(asks.message, LINE_MAX)}\n`
+  io.out(`${printable(verdict, LINE_MAX)}\n${asked}${calls.map(callText).join('')}${NOT_JUDGED}`)
   return refusal === null ? 0 : 1
 }
 

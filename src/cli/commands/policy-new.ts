@@ -9,7 +9,7 @@ import { type Io, usageError } from '../command.ts'
 import { configAt } from '../run-order.ts'
 
 /** What policies include: beside each of them, and shared by those of one folder. */
-const SHARED = 'shared/fees-and-freshness.yaml'
+const SHARED = ['shared/fees-and-freshness.yaml', 'shared/vault-ownership.yaml']
 const SHIPPED = fileURLToPath(new URL('../../../policies/', import.meta.url))
 
 type Asked = {
@@ -47,9 +47,11 @@ export async function writeNewPolicy(
 /** Put the file where it belongs once it is known to load; what it includes comes beside it where that is not there. */
 export function placePolicy(file: string, text: string, config: string): void {
   const draft = `${file}.draft`
-  const shared = join(dirname(file), SHARED)
-  mkdirSync(dirname(shared), { recursive: true })
-  if (!existsSync(shared)) copyFileSync(join(SHIPPED, SHARED), shared)
+  for (const name of SHARED) {
+    const shared = join(dirname(file), name)
+    mkdirSync(dirname(shared), { recursive: true })
+    if (!existsSync(shared)) copyFileSync(join(SHIPPED, name), shared)
+  }
   writeFileSync(draft, text)
   // One that is refused stays: the refusal names its lines.
   checkFile(draft, config)

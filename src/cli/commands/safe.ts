@@ -215,19 +215,22 @@ const checkLines = ({ what, isProven, seen, fix }: Check): readonly string[] => 
 const ADOPTED_SHOWN = 20
 
 function planText(signer: string, gone: readonly string[], plan: LeavePlan): string {
-  const { checks, adopted, gap, begins, generation, forgotten } = plan
+  const { checks, adopted, adoptedOfOthers, gap, begins, generation, forgotten } = plan
   const more = adopted.length - ADOPTED_SHOWN
   const does = [
     ...(begins
       ? [`begins a generation that follows ${generation === '' ? 'the one that is lost' : generation}`]
       : []),
-    ...(forgotten === null ? [] : ['leaves every other signer SAFE, until the same is proven for it']),
+    ...(begins ? ['leaves every other signer SAFE, until the same is proven for it'] : []),
     ...gone.map((name) => `takes ${name} out of the fleet: remove it from \`fleet.roster\` too`),
     ...(adopted.length === 0
       ? []
       : [
           `counts ${adopted.length} transactions in the budgets of each role of it, at most of what one may move`,
         ]),
+    ...(adoptedOfOthers === 0
+      ? []
+      : [`counts ${adoptedOfOthers} transactions of other signers in the budgets of theirs, likewise`]),
     ...(gap === null
       ? [`lets ${signer} sign again`]
       : [

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
+import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { command } from '../command.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
+import { DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
 import { createInterrupts } from '../session.ts'
 
 /** `rolekeeper sandbox`: the service, its contracts, a chain and a KMS, for any program to talk to. */

@@ -1,5 +1,5 @@
 import { readJournal } from '../../journal/open.ts'
-import { ROLES, type Role } from '../../service/contract/roles.ts'
+import { type Role, SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { isUnmarked, type ShadowVerdict, type Workflow } from '../../workflow/workflow.ts'
 import { command } from '../command.ts'
 import { usd } from '../format.ts'
@@ -25,7 +25,7 @@ those whose lot is decided. Nothing was signed.
   run: async ({ json, role: only, ...given }, _args, io) => {
     const rows = await readJournal(await placeOf(given, io), (journal) => journal.shadowed())
     const roles = [...new Set(rows.map(({ role }) => role))]
-    checkRole(only, [...new Set([...ROLES, ...roles])])
+    checkRole(only, [...new Set([...SHIPPED_ROLES, ...roles])])
     const scores = roles
       .filter((role) => only === undefined || role === only)
       .map((role) => scoreOf(role, rows))

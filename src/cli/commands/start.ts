@@ -1,8 +1,9 @@
 import { openSync, writeSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Keeper } from '../../keeper/keeper.ts'
+import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { command } from '../command.ts'
-import { DEFAULT_DIRECTORY, DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
+import { DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
 import type { SandboxProcess } from '../sandbox-process.ts'
 import { createInterrupts, createShow, runSession } from '../session.ts'
 
@@ -10,7 +11,7 @@ import { createInterrupts, createShow, runSession } from '../session.ts'
 export const start = command({
   name: 'start',
   usage: '[--for TIME] [--json] [--fresh] [--seed N] [--scenario NAME] [--shadow] [--fault JSON]',
-  help: `Start a chain, its contracts, the service and a KMS on this machine, and all five roles in live mode against them.
+  help: `Start a chain, its contracts, the service and a KMS on this machine, and every role in live mode against them.
 Ctrl-C ends it; started again, it resumes what was in flight.
 
   rolekeeper start --for 60s --json`,

@@ -1,9 +1,9 @@
 import { printable } from '../../errors.ts'
-import { findWorkflow } from '../../journal/find-workflow.ts'
+import { findWorkflow, knownOf } from '../../journal/find-workflow.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { ROLES } from '../../service/contract/roles.ts'
+import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import {
   type Hold,
@@ -13,12 +13,13 @@ import {
   type Workflow,
 } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { changeLines, deploymentAt } from '../figures.ts'
+import { changeLines, configOf, deploymentAt } from '../figures.ts'
 import { duration, elsewhere, shortSubject } from '../format.ts'
 import { jsonLines } from '../json.ts'
 import { checkRole } from '../keeper-there.ts'
 import { perhaps } from '../nearest.ts'
 import { lookBackMs } from '../options.ts'
+import { orderLines } from '../order-lines.ts'
 import { PLACE, placeOf } from '../place.ts'
 import { tableText } from '../table.ts'
 
@@ -67,8 +68,9 @@ the hash of one of its transactions. The filters are of \`list\`.
     await readJournal(place, async (journal) => {
       if (what === 'list') {
         const isFiltered = role !== undefined || state !== undefined || since !== undefined
-        const newest = await journal.list(isFiltered ? LIST_MAX : count)
-        checkRole(role, [...new Set([...ROLES, ...newest.map((row) => row.role)])])
+        // What waits for a person may be older than all of the newest.
+        const newest = isFiltered ? await knownOf(journal, LIST_MAX) : await journal.list(count)
+        checkRole(role, [...new Set([...SHIPPED_ROLES, ...newest.map((row) => row.role)])])
         const rows = newest.filter(isMeant).slice(0, count)
         io.out(json === true ? jsonLines(rows) : listing(rows))
         if (newest.length < count) await sayArchives(journal, io)
@@ -78,7 +80,11 @@ the hash of one of its transactions. The filters are of \`list\`.
       const workflow = await findWorkflow(journal, id)
       const transitions = await journal.transitions(workflow.id)
       if (json === true) io.out(jsonLines([{ ...workflow, transitions }]))
-      else io.out(shown(workflow, transitions, deploymentAt(given, place)))
+      else {
+        const known = deploymentAt(given, place)
+        const lines = await orderLines(workflow, known, configOf(given, place))
+        io.out(shown(workflow, transitions, lines, known))
+      }
     })
     return 0
   },
@@ -106,7 +112,12 @@ function listing(rows: readonly Workflow[]): string {
 }
 const COLUMNS = ['id', 'begun (UTC)', 'role', 'state', 'kind', 'about', 'check']
 
-function shown(workflow: Workflow, transitions: readonly Transition[], known: Deployment): string {
+function shown(
+  workflow: Workflow,
+  transitions: readonly Transition[],
+  order: readonly string[],
+  known: Deployment,
+): string {
   const { proposal } = workflow
   const states = transitions.map(({ state, atMs, note }, index) => {
     const before = transitions[index - 1]
@@ -118,7 +129,8 @@ function shown(workflow: Workflow, transitions: readonly Transition[], known: De
   return [
     `${workflow.id}  ${workflow.role}  ${proposal.workflowType}`,
     `  ${proposal.subject}`,
-    `  ${proposal.summary}`,
+    `  ${printable(proposal.summary, 400)}`,
+    ...(order.length === 0 ? [] : ['', ...order]),
     '',
     'States:',
     ...states,

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import { type Checked, refuse } from '../../errors.ts'
+import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
 import { native } from '../../units.ts'
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
@@ -8,7 +8,7 @@ import { pinOf } from '../policy/deployment.ts'
 import { type Arguments, memberAt, type Place, placesOf } from '../policy/paths.ts'
 import type { Inside, Rule } from '../policy/rule.ts'
 import { asAddress, asUint, asValue, type ValueKind } from '../policy/values.ts'
-import { checkArguments } from './arguments.ts'
+import { checkArguments, checkAsked } from './arguments.ts'
 import { decodeCall, decodeCreation } from './decode.ts'
 import { checkDenied } from './denied.ts'
 import { checkTypedData, withSignature } from './typed-data.ts'
@@ -55,6 +55,16 @@ export function checkCall(
   const valueWei = BigInt(intent.value)
   const approval = rule.isApproval && to !== null ? approvalOf(to, rule, args) : null
   return { ok: true, call: { ...signed, rule, to, valueWei, args, inside, approval } }
+}
+
+/** Judge what a request fixes of a rule's call, and of those that it carries, before there is one: where it goes, and with what. Pure. */
+export function checkAskedCall(rule: Rule, subject: Subject): Refusal | null {
+  const target = rule.target === null ? null : checkTarget(rule.target, rule, subject)
+  if (target !== null && !target.ok) return target
+  const refusal = checkAsked(rule, subject)
+  if (refusal !== null) return refusal
+  const inside = (rule.inside?.rules ?? []).map((each) => checkAskedCall(each, subject))
+  return inside.find((each) => each !== null) ?? null
 }
 
 /** Judge the calls that a call carries: each by its own rule, all of them, and no other. */

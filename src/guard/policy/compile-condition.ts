@@ -8,6 +8,7 @@ import {
   type Part,
   type Reference,
   type Scope,
+  SIGNERS,
 } from './conditions.ts'
 import { depthOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
@@ -73,9 +74,11 @@ function compileIn(source: string | readonly string[], shape: Shape, scope: Scop
     })
     return { op: 'in', text: source.join(', '), among }
   }
+  if (source === SIGNERS && shape.kind === 'address')
+    return { op: 'in', text: source, among: [], signers: true }
   const among = shape.kind === 'address' ? compileList(source, scope.deployment) : null
   if (among === null) {
-    const known = LISTS.map((name) => `$deployment.${name}`).join(', ')
+    const known = [...LISTS.map((name) => `$deployment.${name}`), SIGNERS].join(', ')
     throw policyError(
       path,
       `"${source}" is no list.`,

@@ -3,7 +3,7 @@ import type { Deployment } from '../../service/contract/deployment.ts'
 import { needReference } from './compile-condition.ts'
 import { compileLeaf, shapesIn } from './compile-leaves.ts'
 import { parseConstructor, parseFunction } from './functions.ts'
-import { inputShape } from './inputs.ts'
+import { needInputs } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
 import type { Denial, Leaf } from './rule.ts'
@@ -18,7 +18,7 @@ export function compileDenials(sources: GuardPolicy['deny'], deployment: Deploym
 function compileDenial(source: SourceDenial, path: string, deployment: Deployment): Denial {
   const { id, workflowType = null, target, function: text, params = {} } = source
   // Where any type is meant, no member of an input is known.
-  const inputs = workflowType === null ? new Map() : (inputShape(workflowType, {}) ?? new Map())
+  const inputs = workflowType === null ? new Map() : needInputs(workflowType)
   const scope = { inputs, deployment }
   const creates = target === 'deploy'
   const abi = text === undefined ? null : parse(text, creates, `${path}.function`)

@@ -2,7 +2,8 @@ import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { needReference } from './compile-condition.ts'
 import type { Effects, Reference, Scope } from './conditions.ts'
-import { needInputs } from './inputs.ts'
+import { type InputShape, inputShapes, needInputs } from './inputs.ts'
+import { memberAt } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
 import type { Rule } from './rule.ts'
@@ -20,8 +21,8 @@ export function compileEffects(
     if (effects.has(type)) throw policyError(path, `${type} is listed twice.`, 'keep one.')
     if (!rules.has(type))
       throw policyError(path, `${type} has no rule in guard.allow.`, 'remove it, or add its rules.')
-    const scope = { inputs: needInputs(type, `${path}.workflowType`), deployment }
-    effects.set(type, compileEffect(source, scope, path))
+    const scope = { inputs: needInputs(type), deployment }
+    effects.set(type, compileEffect(source, scope, withOptional(type), path))
   }
   for (const type of rules.keys()) {
     if (!effects.has(type))
@@ -30,13 +31,33 @@ export function compileEffects(
   return effects
 }
 
-function compileEffect(source: GuardPolicy['effects'][number], scope: Scope, path: string): Effects {
+/** All members that an input of a type may have, whatever it chooses. */
+const withOptional = (type: WorkflowType): InputShape =>
+  new Map(inputShapes(type, {}).flatMap((shape) => [...shape]))
+
+function compileEffect(
+  source: GuardPolicy['effects'][number],
+  scope: Scope,
+  optional: InputShape,
+  path: string,
+): Effects {
   const token = (text: string, at: string) => needOne(needReference(text, 'address', scope, at), at)
   const assets = (text: string, at: string) => needReference(text, 'uint', scope, at)
+  // What only some choices of an input have leaves with those alone: with the others nothing does.
+  const most = (text: string, at: string): Reference => {
+    const reference = needReference(text, 'uint', { ...scope, inputs: optional }, at)
+    const member = text.slice('$input.'.length)
+    if (!text.startsWith('$input.') || scope.inputs.has(member)) return reference
+    return {
+      ...reference,
+      resolve: (subject, place) =>
+        memberAt(subject.input, member) === undefined ? 0n : reference.resolve(subject, place),
+    }
+  }
   return {
     out: source.out.map((item, at) => ({
       token: token(item.token, `${path}.out[${at}].token`),
-      assetsMax: assets(item.assetsMax, `${path}.out[${at}].assetsMax`),
+      assetsMax: most(item.assetsMax, `${path}.out[${at}].assetsMax`),
     })),
     in: source.in.map((item, at) => ({
       token: token(item.token, `${path}.in[${at}].token`),

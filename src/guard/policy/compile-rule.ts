@@ -4,8 +4,8 @@ import { checkBounds } from './bounds.ts'
 import { needReference } from './compile-condition.ts'
 import { compileLeaves, shapesIn } from './compile-leaves.ts'
 import { compileTypedData } from './compile-typed-data.ts'
-import { factsIn, type Reference, type Scope } from './conditions.ts'
-import { APPROVE, parseCallable, parseConstructor } from './functions.ts'
+import { factsIn, type Reference, type Scope, SIGNERS } from './conditions.ts'
+import { APPROVE, giftOf, parseCallable, parseConstructor } from './functions.ts'
 import { inputShape } from './inputs.ts'
 import { listsOf } from './paths.ts'
 import type { GuardPolicy } from './policy.ts'
@@ -38,7 +38,10 @@ export function compileRule(
   const abi =
     target === null
       ? parseConstructor(source.function, `${path}.function`)
-      : parseCallable(source.function, `${path}.function`, source.calls !== undefined)
+      : parseCallable(source.function, `${path}.function`, {
+          carries: source.calls !== undefined,
+          toListed: (abi) => givesToListed(source, abi),
+        })
   const selector = toFunctionSelector(abi)
   const isApproval = selector === APPROVE
   const typedData =
@@ -63,6 +66,23 @@ export function compileRule(
       gasMax,
     },
   }
+}
+
+/**
+ * Whether what a call gives away is a vault's, and goes to somebody whom the policy lists: `$signers`, or values. A role is
+ * one that the policy writes, and not the first of all, which is the contract itself.
+ */
+function givesToListed({ target, params }: SourceRule, abi: AbiFunction): boolean {
+  const gift = giftOf(abi)
+  const testsAt = (index: number) => params[abi.inputs[index]?.name ?? '']
+  if (gift === undefined || target !== '$vault') return false
+  const among = testsAt(gift.to)?.in
+  const isListed = among === SIGNERS || Array.isArray(among)
+  if (gift.role === undefined) return isListed
+  const { eq = '', map = { role: eq } } = testsAt(gift.role) ?? {}
+  return (
+    isListed && Object.values(map).every((role) => /^0x[0-9a-fA-F]{64}$/.test(role) && BigInt(role) !== 0n)
+  )
 }
 
 /** Where a call carries others; null where it carries none. */

@@ -4,7 +4,6 @@ import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import { compileDenials } from './compile-denials.ts'
 import type { Facts } from './compile-facts.ts'
 import { compileRule } from './compile-rule.ts'
-import { needInputs } from './inputs.ts'
 import type { GuardPolicy } from './policy.ts'
 import { policyError } from './policy-error.ts'
 import type { Relied } from './relied.ts'
@@ -39,9 +38,8 @@ export function compileRules(
   checkIds(sources, 'guard.allow')
   checkIds(deny ?? [], 'guard.deny')
   const inside = new Set(sources.flatMap(({ calls }) => calls?.inside ?? []))
-  for (const [index, source] of sources.entries()) {
+  for (const source of sources) {
     const type = source.workflowType
-    needInputs(type, `guard.allow[${index}].workflowType`)
     if (inside.has(source.id)) continue
     rules.set(type, [...(rules.get(type) ?? []), compileOne(source, context, [])])
   }
@@ -49,7 +47,8 @@ export function compileRules(
   return rules
 }
 
-function checkIds(sources: readonly { readonly id: string }[], path: string): void {
+/** Demand that no two entries have one id: a refusal names the entry. Throws RolekeeperError `policy.guard_invalid`. Pure. */
+export function checkIds(sources: readonly { readonly id: string }[], path: string): void {
   const ids = sources.map(({ id }) => id)
   const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
   if (again < 0) return

@@ -1,11 +1,6 @@
 import type { Address } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
-import type {
-  Deployment,
-  PinnedContract,
-  PinnedFund,
-  PinnedMarket,
-} from '../../service/contract/deployment.ts'
+import type { Deployment, PinnedFund, PinnedMarket, PinnedVault } from '../../service/contract/deployment.ts'
 import type { InputShape } from './inputs.ts'
 import { type Arguments, countAt, depthOf, memberAt, type Place, placesOf } from './paths.ts'
 import { asLiteral, asValue, type Value, type ValueKind } from './values.ts'
@@ -24,7 +19,7 @@ export type Subject = {
   /** The market of `input.marketAddress`; null when the input names none. */
   readonly market: PinnedMarket | null
   /** The vault of `input.vaultAddress`; null when the input names none. */
-  readonly vault: PinnedContract | null
+  readonly vault: PinnedVault | null
   /** The fund of `input.fundAddress`; null when the input names none. */
   readonly fund: PinnedFund | null
   readonly deployment: Deployment
@@ -58,7 +53,13 @@ export type Part = { readonly of: bigint; readonly over: bigint }
 export type Condition =
   | { readonly op: 'eq'; readonly reference: Reference }
   | { readonly op: 'min' | 'max'; readonly reference: Reference; readonly part: Part | null }
-  | { readonly op: 'in'; readonly text: string; readonly among: readonly Reference[] }
+  | {
+      readonly op: 'in'
+      readonly text: string
+      readonly among: readonly Reference[]
+      /** The signers of the run configuration, whoever they are. */
+      readonly signers?: true
+    }
   | { readonly op: 'any'; readonly of: readonly (readonly Condition[])[] }
 
 /** What references of one rule may name. */
@@ -130,13 +131,16 @@ function factReference(text: string, name: string, kind: ValueKind, facts: Scope
   return fact?.kind === kind ? one(text, ({ facts: known }) => asValue(known?.get(name)?.(), kind)) : null
 }
 
+/** Name what tests compare with, as the policy writes it. Pure. */
+export const referencesIn = (tests: readonly Condition[]): readonly string[] =>
+  tests.flatMap((test) => {
+    if (test.op === 'any') return test.of.flatMap(referencesIn)
+    return (test.op === 'in' ? test.among : [test.reference]).map(({ text }) => text)
+  })
+
 /** Name the facts that tests rest on. Pure. */
 export const factsIn = (tests: readonly Condition[]): readonly string[] =>
-  tests.flatMap((test) => {
-    if (test.op === 'any') return test.of.flatMap(factsIn)
-    const references = test.op === 'in' ? test.among : [test.reference]
-    return references.flatMap(({ text }) => (text.startsWith('$fact.') ? [text.slice('$fact.'.length)] : []))
-  })
+  referencesIn(tests).flatMap((text) => (text.startsWith('$fact.') ? [text.slice('$fact.'.length)] : []))
 
 /** Addresses that a request brings with it, and the member of the input that each needs. */
 const CONTEXT: Readonly<
@@ -183,6 +187,9 @@ export function compileMapped(
   return { ...source, resolve: (subject, place) => values.get(String(source.resolve(subject, place))) }
 }
 
+/** The list that is no part of the deployment: whose keys the run configuration names. */
+export const SIGNERS = '$signers'
+
 /** The lists of the deployment that `in` may name. */
 export const LISTS = ['assets', 'markets', 'vaults', 'funds', 'contracts'] as const
 
@@ -198,7 +205,10 @@ export function holds(condition: Condition, actual: Value, subject: Subject, pla
     return condition.of.some((tests) => tests.every((test) => holds(test, actual, subject, place)))
   }
   if (condition.op === 'in') {
-    return condition.among.some((reference) => reference.resolve(subject, place) === actual)
+    return (
+      condition.among.some((reference) => reference.resolve(subject, place) === actual) ||
+      (condition.signers === true && signersOf(subject).some((signer) => signer === actual))
+    )
   }
   const wanted = condition.reference.resolve(subject, place)
   if (condition.op === 'eq') return wanted !== undefined && actual === wanted
@@ -206,6 +216,8 @@ export function holds(condition: Condition, actual: Value, subject: Subject, pla
   const { of, over } = condition.part ?? { of: 1n, over: 1n }
   return condition.op === 'min' ? actual * over >= wanted * of : actual * over <= wanted * of
 }
+
+const signersOf = ({ self, ours = [] }: Subject): readonly Address[] => [self, ...ours]
 
 /** Whether a decoded value is what a test describes; a reference that resolves to nothing describes anything. Pure. */
 export function isMet(condition: Condition, actual: Value, subject: Subject, place: Place): boolean {
@@ -247,12 +259,39 @@ export function describeCondition(
     )
     return choices.join(', or ')
   }
-  if (condition.op === 'in') return `one of ${condition.text}`
+  if (condition.op === 'in') return `one of ${condition.text}${membersText(condition, subject, place, say)}`
   const wanted = condition.reference.resolve(subject, place)
   const { text } = condition.reference
   const words = { eq: 'exactly', min: 'at least', max: 'at most' }
   const part = condition.op === 'eq' || condition.part === null ? '' : `${partText(condition.part)} of `
-  return `${words[condition.op]} ${part}${text} (${wanted === undefined ? 'not given' : say(wanted, text)})`
+  return `${words[condition.op]} ${part}${text} (${wanted === undefined ? withoutValue(text, subject, place) : say(wanted, text)})`
+}
+
+/** Whom a list of the run configuration has, in brackets; nothing where the policy lists its values itself. */
+function membersText(
+  { text, among, signers }: Extract<Condition, { readonly op: 'in' }>,
+  subject: Subject,
+  place: Place,
+  say: (value: Value, reference: string) => string,
+): string {
+  if (!/^\$(signers|deployment\.\w+)$/.test(text)) return ''
+  const all = signers === true ? signersOf(subject) : among.map((each) => each.resolve(subject, place))
+  return ` (${listed([...new Set(all)].map((each) => (each === undefined ? 'not given' : say(each, ''))))})`
+}
+
+/** As many of a list as a line has room for. */
+const LISTED_MAX = 12
+
+/** Write a list for people: of a long one how many more there are. Pure. */
+export const listed = (all: readonly string[]): string =>
+  all.length <= LISTED_MAX
+    ? all.join(', ')
+    : `${all.slice(0, LISTED_MAX).join(', ')} and ${all.length - LISTED_MAX} more`
+
+/** Why a reference names no value: nothing is there, or it is a choice that its map does not have. */
+function withoutValue(text: string, { input }: Subject, place: Place): string {
+  const given = text.startsWith('$input.') ? memberAt(input, text.slice('$input.'.length), place) : undefined
+  return given === undefined ? 'not given' : `${given}, for which it has no value`
 }
 
 const partText = ({ of, over }: Part): string => `${Number(of) / (Number(over) / 100)} %`

@@ -13,6 +13,9 @@ export type FigureOf = {
   readonly approved?: Address | undefined
 }
 
+/** A limit of which 0 is none. */
+const UNLIMITED = 'maxDepositAssets'
+
 /** Write a number of a call or a request with its unit. Pure. */
 export function figureText(
   value: bigint,
@@ -22,6 +25,7 @@ export function figureText(
   if (reference === '$deadline') return time(value)
   const member = reference.startsWith('$input.') ? reference.slice('$input.'.length) : path
   const name = member.slice(member.lastIndexOf('.') + 1)
+  if (name === UNLIMITED && value === 0n) return 'no limit'
   const token = approved ?? tokenOf(reference, subject) ?? contextOf(member, place, subject)
   const asset = subject.deployment.assets.find(({ address }) => address === token)
   if (asset !== undefined) return tokens(value, asset)
@@ -44,16 +48,16 @@ function tokenOf(reference: string, subject: Subject): Address | undefined {
   return reference.startsWith('$') ? asAddress(found?.token.resolve(subject)) : undefined
 }
 
-/** Its token where `guard.effects` does not say so: of the fund, of the market that it is of or beside, or of the request. */
+/** Its token where `guard.effects` does not say so: of the fund, of the market that it is of or beside, of the request, or of the vault. */
 function contextOf(
   member: string,
   place: Place,
-  { input, fund, market: only, deployment }: Subject,
+  { input, fund, vault, market: only, deployment }: Subject,
 ): Address | undefined {
   if (!/assets(perepoch)?$/i.test(member)) return undefined
   if (fund !== null) return fund.quoteAsset
   const beside = asAddress(memberAt(input, member.replace(/[^.]*$/, 'marketAddress'), place))
   const market = only ?? deployment.markets.find(({ address }) => address === beside)
   if (market !== undefined) return /collateral/i.test(member) ? market.collateralAsset : market.loanAsset
-  return asAddress(input.quoteAssetAddress ?? input.baseAssetAddress)
+  return asAddress(input.quoteAssetAddress ?? input.baseAssetAddress ?? input.assetAddress) ?? vault?.asset
 }

@@ -11,7 +11,6 @@ const CARRIES: ReadonlySet<string> = new Set(
 /** Never allowed, whatever a rule says: each gives away more than one action needs, or hides what runs inside. */
 const DENIED: ReadonlySet<string> = new Set(
   [
-    'transfer(address,uint256)',
     'transferFrom(address,address,uint256)',
     'transferAndCall(address,uint256)',
     'transferAndCall(address,uint256,bytes)',
@@ -29,12 +28,28 @@ const DENIED: ReadonlySet<string> = new Set(
     'permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)',
     'approve(address,address,uint160,uint48)',
     'transferOwnership(address)',
-    'grantRole(bytes32,address)',
     'upgradeTo(address)',
     'upgradeToAndCall(address,bytes)',
     'execTransaction(address,uint256,bytes,uint8,uint256,uint256,uint256,address,address,bytes)',
   ].map((text) => toFunctionSelector(text)),
 )
+
+/** Whom a call gives something that stays theirs: the place of that argument, and of the role that is given. */
+type Gift = { readonly to: number; readonly role?: number }
+
+/** Never allowed either, but of a vault and to somebody whom the policy lists: its shares, a role in it, or itself. */
+const GIVES: ReadonlyMap<string, Gift> = new Map(
+  (
+    [
+      ['transfer(address,uint256)', { to: 0 }],
+      ['grantRole(bytes32,address)', { role: 0, to: 1 }],
+      ['beginDefaultAdminTransfer(address)', { to: 0 }],
+    ] as const
+  ).map(([text, gift]) => [toFunctionSelector(text), gift]),
+)
+
+/** Say what a function gives away for good; undefined for one that gives nothing like it. Pure. */
+export const giftOf = (abi: AbiFunction): Gift | undefined => GIVES.get(toFunctionSelector(abi))
 
 /** The selector of an approval. Source: EIP-20. */
 export const APPROVE = toFunctionSelector('approve(address,uint256)')
@@ -57,11 +72,19 @@ export function parseView(text: string, path: string): AbiFunction {
   throw policyError(path, `${item.name} is not a view.`, 'list only functions that change nothing.')
 }
 
-/** Parse the function of a rule, which must not be one that is never allowed; `carries` calls that rules hold. Pure. */
-export function parseCallable(text: string, path: string, carries: boolean): AbiFunction {
+/**
+ * Parse the function of a rule, which must not be one that is never allowed; `carries` calls that rules hold, and gives
+ * something away only `toListed`. Pure.
+ */
+export function parseCallable(
+  text: string,
+  path: string,
+  { carries, toListed }: { readonly carries: boolean; readonly toListed: (abi: AbiFunction) => boolean },
+): AbiFunction {
   const abi = parseFunction(text, path)
   const selector = toFunctionSelector(abi)
-  const isDenied = DENIED.has(selector) || /delegatecall/i.test(abi.name)
+  const isDenied =
+    DENIED.has(selector) || /delegatecall/i.test(abi.name) || (GIVES.has(selector) && !toListed(abi))
   if (!isDenied && (carries || !CARRIES.has(selector))) return abi
   throw policyError(path, `${toFunctionSignature(abi)} is never allowed.`, 'remove the rule.')
 }

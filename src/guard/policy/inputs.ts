@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { invariant } from '../../errors.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../service/contract/workflow-types.ts'
-import { policyError } from './policy-error.ts'
 
 /** What a member of a workflow's input holds. */
 type InputKind = 'address' | 'uint' | 'bool' | 'text'
@@ -23,16 +23,22 @@ export function inputShape(type: WorkflowType, when: When): InputShape | null {
 export const inputShapes = (type: WorkflowType, when: When): readonly InputShape[] =>
   choicesOf(WORKFLOW_CATALOGUE[type].input)
     .filter(({ shape }) =>
-      Object.entries(when).every(([name, value]) => shape[name]?.safeParse(value).success === true),
+      Object.entries(when).every(([name, value]) =>
+        choicesNamed(value).some((each) => shape[name]?.safeParse(each).success),
+      ),
     )
     .map((choice) => new Map(membersOf(choice, '')))
 
-/** What of an input every rule of a type can name. Throws RolekeeperError `policy.guard_invalid`. Pure. */
-export function needInputs(type: WorkflowType, path: string): InputShape {
+/** What of an input every rule of a type can name. Pure. */
+export function needInputs(type: WorkflowType): InputShape {
   const inputs = inputShape(type, {})
-  if (inputs !== null) return inputs
-  throw policyError(path, `What an input of ${type} holds is not known.`, 'remove it.')
+  invariant(inputs !== null, `what an input of ${type} holds is known`)
+  return inputs
 }
+
+/** What a rule writes may be meant as text, or as a boolean. */
+const choicesNamed = (value: string): readonly unknown[] =>
+  value === 'true' || value === 'false' ? [value, value === 'true'] : [value]
 
 const choicesOf = (schema: unknown): readonly z.ZodObject[] => {
   if (schema instanceof z.ZodObject) return [schema]
@@ -49,12 +55,17 @@ function membersOf(schema: unknown, path: string): readonly (readonly [string, I
   return kind === null ? [] : [[path, kind]]
 }
 
+/** Longer than any least length of a text. */
+const SAMPLE_TEXT = 'a'.repeat(40)
 const SAMPLE_ADDRESS = `0x${'1'.repeat(40)}`
 
 function kindOf(schema: z.ZodType): InputKind | null {
   const takes = (sample: unknown) => schema.safeParse(sample).success
-  if (schema instanceof z.ZodEnum || schema instanceof z.ZodLiteral || takes('a')) return 'text'
+  if (schema instanceof z.ZodEnum || schema instanceof z.ZodLiteral || takes('a') || takes(SAMPLE_TEXT))
+    return 'text'
   if (takes(true)) return 'bool'
   if (takes('1') || takes(1)) return 'uint'
-  return takes(SAMPLE_ADDRESS) ? 'address' : null
+  if (takes(SAMPLE_ADDRESS)) return 'address'
+  // A text of a form of its own, as a website's address is.
+  return schema instanceof z.ZodString ? 'text' : null
 }

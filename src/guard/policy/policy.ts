@@ -174,6 +174,13 @@ const effects = z.strictObject({
     .optional(),
 })
 
+const metadata = z.strictObject({
+  id: ruleId,
+  workflowType: z.enum(WORKFLOW_TYPES),
+  /** What its input must be, by member. Each address and each number has a condition; a text that has none is as it is. */
+  input: params,
+})
+
 /** One thing that the guard reads or computes; `$asked` is the contract that the judgement asks, `$asked.owner` its argument. */
 const fact = z.union([
   /** A value, a reference, or arithmetic: `$fact.debt * 10 ^ 18 / $fact.price`, rounded down. */
@@ -199,6 +206,11 @@ export const guardPolicy = (sanity: z.ZodType) =>
     facts: z.record(z.string().regex(/^[A-Za-z]\w{0,59}$/), fact).optional(),
     /** For each workflow type, the rules in this order are the calls it consists of: all of them, and no other. */
     allow: z.array(rule).min(1).max(50),
+    /**
+     * Types that consist of no call: what they save lives at the service, and preparing it is the effect. One that is not here
+     * is refused.
+     */
+    metadata: z.array(metadata).max(20).optional(),
     /** Calls that are refused, whatever a rule above allows. */
     deny: z.array(denial).max(50).optional(),
     effects: z.array(effects).max(50),

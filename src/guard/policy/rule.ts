@@ -80,6 +80,14 @@ export type Rule = {
   readonly gasMax: bigint
 }
 
+/** What of a rule holds values: those of a call, or of an input of a type that consists of none. */
+export type ValueRule = Pick<Rule, 'id' | 'leaves' | 'isApproval' | 'target'>
+
 /** The rules that apply to an input, in order: those whose `when` it meets. Pure. */
 export const rulesFor = (rules: readonly Rule[], input: Readonly<Record<string, unknown>>): readonly Rule[] =>
-  rules.filter(({ when }) => Object.entries(when).every(([name, value]) => memberAt(input, name) === value))
+  rules.filter(({ when }) =>
+    Object.entries(when).every(([name, value]) => choiceOf(memberAt(input, name)) === value),
+  )
+
+/** A choice of an input as a rule writes it: text, or a boolean as `true` and `false`. */
+const choiceOf = (value: unknown): unknown => (typeof value === 'boolean' ? String(value) : value)

@@ -1,6 +1,7 @@
-import { type Address, keccak256, parseAbi, stringToHex } from 'viem'
+import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { createView, uint, type View } from '../views.ts'
+import { VAULT_ROLE_IDS } from './vault-views.ts'
 
 /** What a reallocation is judged by: the vault, the markets that it touches, and their oracles. */
 export const ALLOCATION_VIEWS = parseAbi([
@@ -18,11 +19,9 @@ export const ALLOCATION_VIEWS = parseAbi([
 ])
 const view = createView(ALLOCATION_VIEWS)
 
-const ALLOCATOR_ROLE = keccak256(stringToHex('ALLOCATOR_ROLE'))
-
 /** Read whether an account may move a vault's assets. */
 export const allocatorView = (vault: Address, account: Address): View<boolean> =>
-  view('hasRole', vault, [ALLOCATOR_ROLE, account], z.boolean())
+  view('hasRole', vault, [VAULT_ROLE_IDS.allocator, account], z.boolean())
 
 /** Read what a vault is worth, what lies idle in it, or what its queue is worth; base units. */
 export const vaultAssetsView = (

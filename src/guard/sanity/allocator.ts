@@ -24,15 +24,17 @@ import { BAD_DEBT_VIEWS } from './bad-debt.ts'
 import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from './judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from './price.ts'
 import { BPS, WAD } from './units.ts'
+import { OWNERSHIP_VIEWS, ownerView } from './vault-views.ts'
 
-const limitsSchema = settings({
+/** The limits of what is moved within a vault, whoever moves it. */
+export const allocationLimits = settings({
   ...leavingLimits,
   /** Most of a vault in one market after a supply, beside the vault's own caps. */
   shareBpsMax: bps(1).transform(BigInt),
   /** Most that a market that we touch for yield may be lent out afterwards. */
   utilizationBpsMax: bps(1).transform(BigInt),
 })
-type Limits = z.output<typeof limitsSchema>
+type Limits = z.output<typeof allocationLimits>
 
 /** One move of the request, in a market of the deployment; base units. */
 type Move = { readonly market: PinnedMarket; readonly assets: bigint }
@@ -44,6 +46,8 @@ type Moves = {
   readonly say: (assets: bigint) => string
 }
 type Kind = 'allocate' | 'deallocate' | 'batch'
+/** As whom we move: as one of a vault's allocators, or as its owner, who may do what they may. */
+type Mover = 'allocator' | 'owner'
 
 /** The moves of a request; null when it names a market that is not pinned. */
 function movesOf({ input, deployment }: Subject, kind: Kind): Moves | null {
@@ -69,9 +73,14 @@ function movesOf({ input, deployment }: Subject, kind: Kind): Moves | null {
 
 type MoveReads = ReturnType<typeof askMoves>
 
-function askMoves({ withdrawals, supplies, say }: Moves, vault: Address, { subject, before, after }: About) {
+function askMoves(
+  { withdrawals, supplies, say }: Moves,
+  vault: Address,
+  { subject, before, after }: About,
+  mover: Mover,
+) {
   return {
-    isAllocator: before.ask(allocatorView(vault, subject.self)),
+    mayMove: askMover(before, vault, subject.self, mover),
     sources: withdrawals.map((move) => ({
       ...move,
       say,
@@ -86,6 +95,16 @@ function askMoves({ withdrawals, supplies, say }: Moves, vault: Address, { subje
       allocated: after.ask(allocatedView(market.address, vault)),
       utilizationWad: after.ask(utilizationView(market.address)),
     })),
+  }
+}
+
+/** Ask whether we may move a vault's assets as who we are. */
+function askMover(reads: Reads, vault: Address, self: Address, mover: Mover): () => boolean | null {
+  if (mover === 'allocator') return reads.ask(allocatorView(vault, self))
+  const owner = reads.ask(ownerView(vault))
+  return () => {
+    const found = owner()
+    return found === null ? null : found === self
   }
 }
 
@@ -124,7 +143,7 @@ function askBooks(reads: Reads, vault: Address): () => Books | null {
  * Judge a reallocation by chain reads: we may make it, every market has what is withdrawn, and what is supplied goes to
  * open markets with a healthy price; afterwards caps, buffer and utilisation hold, and nothing was lost on the way.
  */
-function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
+function judgeMoves(limits: Limits, about: About, kind: Kind, mover: Mover): Judgement {
   const { subject, proposal } = about
   const { vault, self } = subject
   invariant(vault !== null, 'every allocation names its vault')
@@ -133,12 +152,12 @@ function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
     const unknown = () => refuse('market_not_pinned', 'A move names a market that the deployment does not.')
     return { checkState: unknown, checkOutcome: unknown }
   }
-  const reads = askMoves(moves, vault.address, about)
+  const reads = askMoves(moves, vault.address, about, mover)
   const left = proposal.kind === 'leave' ? moves.withdrawals.map(({ market }) => market) : []
   const leaving = left.length === 0 ? null : askLeaving(about.before, vault.address, left, limits)
   return {
     checkState: (timestampS) =>
-      checkAllocator(reads, self, vault.address) ??
+      checkMover(reads, self, vault.address, mover) ??
       first(reads.sources, checkSource) ??
       (leaving === null ? null : checkLeaving(leaving, limits, timestampS)) ??
       first(reads.destinations, (destination) => checkDestination(destination, limits, timestampS)),
@@ -155,10 +174,12 @@ function judgeMoves(limits: Limits, about: About, kind: Kind): Judgement {
 const first = <T>(items: readonly T[], check: (item: T) => Refusal | null): Refusal | null =>
   items.reduce<Refusal | null>((refusal, item) => refusal ?? check(item), null)
 
-function checkAllocator({ isAllocator }: MoveReads, self: Address, vault: Address): Refusal | null {
-  const mayMove = isAllocator()
+function checkMover(reads: MoveReads, self: Address, vault: Address, mover: Mover): Refusal | null {
+  const mayMove = reads.mayMove()
   if (mayMove === null) return unread('our role in the vault')
-  return mayMove ? null : refuse('not_allocator', `${self} may not move the assets of ${vault}.`)
+  if (mayMove) return null
+  if (mover === 'owner') return refuse('not_owner', `${self} does not own ${vault}.`)
+  return refuse('not_allocator', `${self} may not move the assets of ${vault}.`)
 }
 
 function checkSource({ market, assets, cash, say }: MoveReads['sources'][number]): Refusal | null {
@@ -231,8 +252,14 @@ function checkMarketsAfter(
 
 const MOVE = ['marketAddress', 'assets']
 
-const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
-  views: [...ALLOCATION_VIEWS, ...BAD_DEBT_VIEWS, ...PRICE_VIEWS],
+/** The judgement of what is moved within a vault, by its allocator or its owner. Pure. */
+export const allocationCheck = (limits: Limits, kind: Kind, mover: Mover): SanityCheck => ({
+  views: [
+    ...ALLOCATION_VIEWS,
+    ...(mover === 'owner' ? OWNERSHIP_VIEWS.filter(({ name }) => name === 'owner') : []),
+    ...BAD_DEBT_VIEWS,
+    ...PRICE_VIEWS,
+  ],
   relies: [
     'vaultAddress',
     ...(kind === 'batch'
@@ -240,27 +267,27 @@ const sanity = (limits: Limits, kind: Kind): SanityCheck => ({
       : MOVE),
   ],
   revalidations: [
-    'vault_allocator',
+    mover === 'owner' ? 'vault_owner' : 'vault_allocator',
     'market_liquidity',
     'market_not_paused',
     'oracle_healthy',
     'allocation_open',
     'intent_not_expired',
   ],
-  judge: (about) => judgeMoves(limits, about, kind),
+  judge: (about) => judgeMoves(limits, about, kind, mover),
 })
 
 /** The allocator's judgements, with the limits of `guard.sanity` in its policy. */
 export const allocatorSanity: RoleSanity<Limits> = {
-  limits: () => limitsSchema,
+  limits: () => allocationLimits,
   strategy: [
     { of: 'priceAgeMax', is: 'atMost', to: 'guard.sanity.priceAgeMax' },
     { of: 'shareMax', is: 'atMost', to: 'guard.sanity.shareMax' },
     { of: 'utilizationMax', is: 'atMost', to: 'guard.sanity.utilizationMax' },
   ],
   checks: (limits) => [
-    ['role.allocator.vaultAllocate', sanity(limits, 'allocate')],
-    ['role.allocator.vaultDeallocate', sanity(limits, 'deallocate')],
-    ['role.allocator.vaultReallocationBatch', sanity(limits, 'batch')],
+    ['role.allocator.vaultAllocate', allocationCheck(limits, 'allocate', 'allocator')],
+    ['role.allocator.vaultDeallocate', allocationCheck(limits, 'deallocate', 'allocator')],
+    ['role.allocator.vaultReallocationBatch', allocationCheck(limits, 'batch', 'allocator')],
   ],
 }

@@ -1,6 +1,7 @@
-import { type Address, type Hex, keccak256, parseAbi, stringToHex } from 'viem'
+import { type Address, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { address, createView, uint, type View } from '../views.ts'
+import { VAULT_ROLE_IDS } from './vault-views.ts'
 
 /** What a bid is judged by: the fund, the lot's house, and the oracle of the position's market. */
 export const BID_VIEWS = parseAbi([
@@ -111,11 +112,9 @@ export const channelView = (fund: Address, name: string): View<ChannelRead> =>
       })),
   )
 
-const MANAGER_ROLE: Hex = keccak256(stringToHex('MANAGER_ROLE'))
-
 /** Read whether an account may govern a vault's mobility. */
 export const roleView = (vault: Address, account: Address): View<boolean> =>
-  mobility('hasRole', vault, [MANAGER_ROLE, account], z.boolean())
+  mobility('hasRole', vault, [VAULT_ROLE_IDS.manager, account], z.boolean())
 
 /** Read a figure of a vault's mobility. */
 export const mobilityView = (

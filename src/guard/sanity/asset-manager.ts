@@ -19,13 +19,18 @@ import {
   TROUBLE_VIEWS,
 } from './asset-manager-views.ts'
 import { BAD_DEBT_VIEWS } from './bad-debt.ts'
+import { blockCheck } from './channel-block.ts'
+import { deploymentCheck } from './channel-deployment.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
+import { checkLoosening } from './loosening.ts'
+import { ownershipChecks, ownershipLimits } from './ownership.ts'
 import { PRICE_VIEWS } from './price.ts'
 import { referencesOf } from './second-price.ts'
 
 const limitsSchema = settings({
   ...bidLimits,
   ...pauseLimits,
+  ...ownershipLimits,
 })
 type Limits = z.output<typeof limitsSchema>
 
@@ -69,15 +74,6 @@ const isLooser = (from: ChannelRead, to: ChannelRead) =>
   to.maxPositionBps > from.maxPositionBps
 
 const same = (one: ChannelRead, other: ChannelRead) => !isLooser(one, other) && !isLooser(other, one)
-
-/** What loosens must say so: a person is asked because it does. What a person orders is asked for already. */
-function checkLoosening({ kind, loosens }: About['proposal']): Refusal | null {
-  if (kind === 'tighten') {
-    return refuse('not_stricter', 'What was proposed as stricter than what is there is looser.')
-  }
-  if (kind === 'order' || loosens === true) return null
-  return refuse('loosening_not_stated', 'What loosens must say so: a person is asked about it first.')
-}
 
 /**
  * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause has its reason on
@@ -190,5 +186,9 @@ export const assetManagerSanity: RoleSanity<Limits> = {
         judge: (about) => judgeMobility(limits, about),
       },
     ],
+    deploymentCheck('vault_manager'),
+    blockCheck,
+    // Where we own what we manage.
+    ...ownershipChecks(limits),
   ],
 }

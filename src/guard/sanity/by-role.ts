@@ -2,10 +2,14 @@ import { z } from 'zod'
 import type { Role } from '../../service/contract/roles.ts'
 import { allocatorSanity } from './allocator.ts'
 import { assetManagerSanity } from './asset-manager.ts'
+import { curatorSanity } from './curator.ts'
+import { investorSanity } from './investor.ts'
 import type { RoleSanity } from './judgement.ts'
 import { liquidatorSanity } from './liquidator.ts'
 import { navReporterSanity } from './nav-reporter.ts'
+import { partnerSanity } from './partner.ts'
 import { rfqBidderSanity } from './rfq-bidder.ts'
+import { vaultOwnerSanity } from './vault-owner.ts'
 
 const BY_ROLE: ReadonlyMap<Role, RoleSanity> = new Map<Role, RoleSanity>([
   ['asset-manager', assetManagerSanity],
@@ -13,6 +17,10 @@ const BY_ROLE: ReadonlyMap<Role, RoleSanity> = new Map<Role, RoleSanity>([
   ['allocator', allocatorSanity],
   ['nav-reporter', navReporterSanity],
   ['rfq-bidder', rfqBidderSanity],
+  ['vault-owner', vaultOwnerSanity],
+  ['partner', partnerSanity],
+  ['curator', curatorSanity],
+  ['investor', investorSanity],
 ])
 
 /** A role without judgements of its own: rules, effects and simulation decide. */

@@ -1,4 +1,4 @@
-import type { AbiFunction, Address } from 'viem'
+import { type AbiFunction, type Address, zeroAddress } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import type { Revalidation } from '../../service/contract/assumptions.ts'
@@ -11,6 +11,7 @@ import type { TokenChange } from '../../workflow/slot.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { SentAtOnce } from '../policy/sent-at-once.ts'
+import { asAddress, asUint } from '../policy/values.ts'
 import type { Reads } from '../views.ts'
 
 /** What a judgement is about, and where it asks the chain. */
@@ -44,6 +45,13 @@ export type Judgement = {
   readonly holdings?: () => readonly Holding[]
 }
 
+/** What an act sets of what is there: `was` is null where nothing is yet. Figures are base units, basis points and seconds. */
+export type Compared = {
+  readonly fields: readonly { readonly name: string; readonly was: string | null; readonly wanted: string }[]
+  /** What amounts of it are of. */
+  readonly asset?: Address
+}
+
 /** Our own judgement of a workflow type. Every contract that it reads must be pinned in the deployment. */
 export type SanityCheck = {
   /** The reads it makes: `guard.views` of the policy must list them with these types. */
@@ -56,8 +64,15 @@ export type SanityCheck = {
   readonly revalidations: readonly Revalidation[]
   /** What it may lose at most, where what leaves is paid for in the same call: so much counts. Absent: all that leaves. */
   readonly loses?: (subject: Omit<Subject, 'deadlineS'>) => TokenChange
+  /** What leaves counts as, where it is shares, of which the policy states no price; the judgement holds it to the chain's. */
+  readonly counts?: (subject: Omit<Subject, 'deadlineS'>) => {
+    readonly token: Address | null
+    readonly assets: bigint
+  }
   /** Ask for what is to be read. */
   readonly judge: (about: About) => Judgement
+  /** Ask for what it would change, for a person to see; null where a read has no answer. Absent: it sets nothing. */
+  readonly compare?: (about: About) => () => Compared | null
 }
 
 /**
@@ -100,6 +115,19 @@ export function marketOf({ market }: Pick<Subject, 'market'>): PinnedMarket {
   invariant(market !== null, 'what is judged here names its market')
   return market
 }
+
+/** The vault of a request: it was checked before that it is pinned. Pure. */
+export function vaultOf({ subject: { vault } }: About): Address {
+  invariant(vault !== null, 'what is judged here names its vault')
+  return vault.address
+}
+
+/** A figure of the request; 0 where it names none. Pure. */
+export const figure = ({ subject }: About, member: string): bigint => asUint(subject.input[member]) ?? 0n
+
+/** An address of the request; the zero address where it names none. Pure. */
+export const account = ({ subject }: About, member: string): Address =>
+  asAddress(subject.input[member]) ?? zeroAddress
 
 /** The keys whose holdings count in the policy's limits, the signer's own first. Pure. */
 export const keysOf = ({ self, sharing = [] }: Subject): readonly Address[] => [

@@ -9,6 +9,7 @@ import { wayOut } from '../../pipeline/transactions/safe.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
 import { type Used, usedNow } from '../health/used.ts'
+import { positionOf } from '../role-policy.ts'
 import type { Candidate, RoleState } from '../staff.ts'
 import type { Earned } from './earned.ts'
 import type { Flows } from './flows.ts'
@@ -113,6 +114,7 @@ function roleOf(
     ...{ role, mode, signer: signer.address, state: state.type },
     shows: Object.keys(board ?? {}),
     reason: state.type === 'down' ? `${state.reason.message}` : null,
+    isByHand: positionOf(agent).does.byHand === true,
     decidedAtMs: state.type === 'up' ? state.role.duty.lastDecidedAtMs() : null,
     proposals: decided?.proposals.length ?? 0,
     passedOver: decided?.passedOver.length ?? 0,

@@ -2,6 +2,7 @@ import type { Gauges } from '../../ops/metrics/gauges.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
+import { positionOf } from '../role-policy.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
 import type { Used } from './used.ts'
 
@@ -53,6 +54,7 @@ function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][num
   const balancesWei = keys.flatMap(({ duty }) => duty.lastSeen()?.nativeBalanceWei ?? [])
   return {
     role: name,
+    isByHand: places.length > 0 && places.every(({ agent }) => positionOf(agent).does.byHand === true),
     safe: safeOf(name, deps),
     up: places.length > 0 && places.every(({ state }) => state.type === 'up'),
     workflowsLive: mine.length,

@@ -2,6 +2,7 @@ import type { Head } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { duration, roughly } from '../../units.ts'
+import { isMetadata } from '../../workflow/metadata.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
@@ -114,13 +115,17 @@ const notEnded = ({ id }: Workflow, ms: number) =>
     },
   )
 
-const notConfirmed = ({ id, role }: Workflow, blockNumber: bigint, ms: number) =>
-  new RolekeeperError(
+const notConfirmed = ({ id, role, proposal }: Workflow, blockNumber: bigint, ms: number) => {
+  const [done, compare] = isMetadata(proposal.workflowType)
+    ? ['was taken by the service to be saved', 'see at the service whether it is saved']
+    : [`is final on the chain since block ${blockNumber}`, 'compare the nodes']
+  return new RolekeeperError(
     'workflow.not_confirmed',
-    `Workflow ${id} is final on the chain since block ${blockNumber}, and for ${roughly(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
+    `Workflow ${id} ${done}, and for ${roughly(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
     {
-      fix: 'look in the log for why nothing happens to it, and compare the nodes.',
+      fix: `look in the log for why nothing happens to it, and ${compare}.`,
       facts: { workflow: id, role },
       retry: 'later',
     },
   )
+}

@@ -1,6 +1,7 @@
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Control, Pulled } from '../../ops/control.ts'
+import { directoryText } from '../../ops/directory.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { duration } from '../../units.ts'
 import { judgeClock, type Times } from '../doctor/clock.ts'
@@ -15,14 +16,14 @@ const DISK_BYTES_WARNING = 1_073_741_824
 const DISK_BYTES_MIN = 134_217_728
 
 /** The switches, each that is on by who pulled it; a state directory that cannot be read counts as both. Pure. */
-export function controlFindings({ pulled, isUnreadable }: Control): readonly Finding[] {
+export function controlFindings({ pulled, isUnreadable, directory }: Control): readonly Finding[] {
   if (isUnreadable === true) return [{ facet: 'kill', about: '', state: 'failing', error: UNREADABLE }]
   const of = (facet: 'kill' | 'pause'): readonly Finding[] => {
     const on = pulled.filter((each) => each.switch === facet)
     if (on.length === 0) return [{ facet, about: '', state: 'ok', message: 'off' }]
     return on.map((each) => ({
       ...{ facet, about: each.role ?? '', state: 'failing', isSaid: true, isSure: true },
-      error: pulledError(each),
+      error: pulledError(each, directoryText(directory)),
     }))
   }
   return [...of('kill'), ...of('pause')]
@@ -34,14 +35,15 @@ const UNREADABLE = new RolekeeperError(
   { fix: 'look at the disk and at who may read the directory.', retry: 'later' },
 )
 
-function pulledError({ switch: which, role, by, atMs, reason }: Pulled): RolekeeperError {
+/** @param at what leads a command to this keeper. */
+function pulledError({ switch: which, role, by, atMs, reason }: Pulled, at: string): RolekeeperError {
   const who = `${by ?? 'by hand'}, ${new Date(atMs).toISOString()}${reason === null ? '' : `: ${printable(reason)}`}`
   return which === 'kill'
     ? new RolekeeperError('control.killed', `Killed, nothing is signed (${who}).`, {
-        fix: '`rolekeeper unkill`, once what it was pulled for is over.',
+        fix: `\`rolekeeper unkill${at}\`, once what it was pulled for is over.`,
       })
     : new RolekeeperError('control.paused', `Paused, nothing new begins (${who}).`, {
-        fix: `\`rolekeeper resume${role === undefined ? '' : ` ${role}`}\`, once what it was paused for is over.`,
+        fix: `\`rolekeeper resume${role === undefined ? '' : ` ${role}`}${at}\`, once what it was paused for is over.`,
       })
 }
 

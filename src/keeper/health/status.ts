@@ -53,7 +53,8 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
         const { id, role, proposal, hold } = workflow
         if (!isHeld(workflow) || hold === undefined) return []
         const { check, message, untilMs } = hold
-        return { id, role, workflowType: proposal.workflowType, check, message, expires: iso(untilMs) }
+        const { workflowType, summary } = proposal
+        return { id, role, workflowType, summary, check, message, expires: iso(untilMs) }
       }),
     }
   }

@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { SendOutcome } from '../../chain/nodes.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import { type ShadowVerdict, TERMINAL_STATES } from '../../workflow/workflow.ts'
+import { type ShadowVerdict, TERMINAL_STATES, type TerminalState } from '../../workflow/workflow.ts'
 import { ALARM_CODES } from '../alarms/codes.ts'
 import { DELIVERIES } from '../alarms/target.ts'
 
@@ -11,11 +11,15 @@ export type CountedRole = {
   readonly role: Role
   readonly types: readonly WorkflowType[]
   readonly isShadow: boolean
+  /** It decides nothing, and does what people submit. */
+  readonly isByHand: boolean
 }
 
 const SENDS: readonly SendOutcome['outcome'][] = [
   ...(['accepted', 'unknown', 'nonce_too_low', 'underpriced', 'insufficient_funds', 'rejected'] as const),
 ]
+/** What is told at once of a role that people work: all else of it begins when it happens, or its many types would be series of zeros. */
+const TOLD: readonly TerminalState[] = ['quarantined', 'partial', 'unconfirmed']
 const VERDICTS: readonly ShadowVerdict[] = ['won', 'contested', 'missed', 'unscored']
 
 /** Seconds; from a local call to a workflow that waits for finality. */
@@ -35,11 +39,12 @@ export function createCounters(
     for (const outcome of DELIVERIES) counters.deliveries.inc({ target, outcome }, 0)
   }
   for (const outcome of SENDS) counters.sends.inc({ outcome }, 0)
-  for (const { role, types, isShadow } of roles) {
+  for (const { role, types, isShadow, isByHand } of roles) {
     counters.strikes.inc({ role }, 0)
-    for (const result of ['proposed', 'passed_over']) counters.decisions.inc({ role, result }, 0)
+    const results = isByHand ? [] : ['proposed', 'passed_over']
+    for (const result of results) counters.decisions.inc({ role, result }, 0)
     if (isShadow) for (const verdict of VERDICTS) counters.shadows.inc({ role, verdict }, 0)
-    const outcomes = TERMINAL_STATES.filter((state) => isShadow || state !== 'shadowed')
+    const outcomes = isByHand ? TOLD : TERMINAL_STATES.filter((state) => isShadow || state !== 'shadowed')
     for (const type of types) {
       for (const outcome of outcomes) counters.outcomes.inc({ role, type, outcome }, 0)
     }

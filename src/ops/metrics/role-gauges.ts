@@ -4,6 +4,8 @@ import type { Role } from '../../service/contract/roles.ts'
 /** How a role stands at this moment. */
 export type RoleFigures = {
   readonly role: Role
+  /** It decides nothing and owes nothing: what is said of that is absent. */
+  readonly isByHand: boolean
   /** Whether every agent of the role works. */
   readonly up: boolean
   /** Signers that are SAFE, by the reason's check. */
@@ -111,28 +113,20 @@ export function setRoleGauges(gauges: RoleGauges, roles: readonly RoleFigures[])
   } = gauges
   for (const each of [safeBy, budgetsBy, allowancesBy, approvalExpires, nextDue, reportAge, left])
     each.reset()
-  for (const { role, budgets, allowances, safe, inventory, leftUsdMicros, ...figures } of roles) {
+  for (const { role, budgets, allowances, safe, inventory, ...figures } of roles) {
     for (const [check, signers] of Object.entries(safe)) gauges.safe.set({ role, check }, signers)
     gauges.up.set({ role }, Number(figures.up))
     gauges.live.set({ role }, figures.workflowsLive)
     gauges.held.set({ role }, figures.workflowsHeld)
     gauges.slotsOpen.set({ role }, figures.slotsOpen)
     gauges.slotAge.set({ role }, figures.slotAgeMs / 1_000)
-    gauges.decisionAge.set({ role }, seconds(figures.decisionAgeMs))
-    gauges.markets.set({ role, armed: 'yes' }, figures.marketsArmed)
-    gauges.markets.set({ role, armed: 'no' }, figures.marketsUnarmed)
+    if (!figures.isByHand) setDuty(gauges, role, figures)
     // A gauge is a float: good to watch a balance by, not to reckon with.
     gauges.balance.set(
       { role },
       figures.nativeBalanceWei === null ? Number.NaN : Number(figures.nativeBalanceWei) / 1e18,
     )
-    gauges.dutyLate.set({ role }, figures.dutyLate)
-    gauges.dutyLateFor.set({ role }, figures.dutyLateMs / 1_000)
-    if (figures.nextDueMs !== null) nextDue.set({ role }, figures.nextDueMs / 1_000)
-    if (figures.reportAgeMs !== null) reportAge.set({ role }, figures.reportAgeMs / 1_000)
     gauges.lastAct.set({ role }, seconds(figures.lastActAgeMs))
-    for (const [check, usdMicros] of Object.entries(leftUsdMicros))
-      left.set({ role, check }, Number(usdMicros) / 1e6)
     gauges.runway.set({ role }, figures.gasRunwayWorkflows ?? Number.NaN)
     gauges.exposure.set({ role }, Number(figures.exposureUsdMicros) / 1e6)
     for (const [token, held] of Object.entries(inventory)) gauges.inventory.set({ role, token }, held)
@@ -143,6 +137,33 @@ export function setRoleGauges(gauges: RoleGauges, roles: readonly RoleFigures[])
       gauges.allowances.set({ role, allowance }, used)
     }
   }
+}
+
+/** Show what a role decides, and how late it is with what it owes. */
+function setDuty(
+  gauges: RoleGauges,
+  role: Role,
+  figures: Pick<
+    RoleFigures,
+    | 'decisionAgeMs'
+    | 'marketsArmed'
+    | 'marketsUnarmed'
+    | 'dutyLate'
+    | 'dutyLateMs'
+    | 'nextDueMs'
+    | 'reportAgeMs'
+    | 'leftUsdMicros'
+  >,
+): void {
+  gauges.decisionAge.set({ role }, seconds(figures.decisionAgeMs))
+  gauges.markets.set({ role, armed: 'yes' }, figures.marketsArmed)
+  gauges.markets.set({ role, armed: 'no' }, figures.marketsUnarmed)
+  gauges.dutyLate.set({ role }, figures.dutyLate)
+  gauges.dutyLateFor.set({ role }, figures.dutyLateMs / 1_000)
+  if (figures.nextDueMs !== null) gauges.nextDue.set({ role }, figures.nextDueMs / 1_000)
+  if (figures.reportAgeMs !== null) gauges.reportAge.set({ role }, figures.reportAgeMs / 1_000)
+  for (const [check, usdMicros] of Object.entries(figures.leftUsdMicros))
+    gauges.left.set({ role, check }, Number(usdMicros) / 1e6)
 }
 
 /** What is not known is NaN, which Prometheus keeps apart from 0. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { workflowTypeName } from './prepared-workflow.ts'
 import { freshness } from './resources.ts'
-import { addr, hash32, hexBytes, optional, shortText, ts, uintString } from './scalars.ts'
+import { addr, hash32, optional, shortText, ts, uintString } from './scalars.ts'
+import { CHALLENGE } from './wallet-session-assumptions.ts'
 
 /**
  * Everything that the service's document leaves "not shown", in its most conventional form. This file is the one
@@ -35,16 +36,30 @@ export const REVALIDATIONS = [
   'vault_allocator',
   'allocation_open',
   'market_liquidity',
+  'vault_owner',
+  'ownership_offered',
+  'vault_curator',
+  'vault_manager',
+  'channel_curator',
+  'channel_open',
+  'channel_reseller',
+  'redemption_open',
+  'redemption_due',
+  'shares_transferable',
+  'restore_due',
   'intent_not_expired',
 ] as const
 export type Revalidation = (typeof REVALIDATIONS)[number]
+
+/** The longest text that is expected: a route of 16 markets, an address of 42 characters each, and 15 commas. */
+const EXPECTED_TEXT_MAX = 687
 
 /**
  * Assumed: `expected` of a postcondition is a plain value (equality), or a comparison of unsigned integers. An
  * amount that accrues by the second cannot be stated as equality.
  */
 export const expectedValue = z.union([
-  z.string().max(200),
+  z.string().max(EXPECTED_TEXT_MAX),
   z.boolean(),
   z.null(),
   z.strictObject({ op: z.enum(['lte', 'gte']), value: uintString }),
@@ -55,7 +70,12 @@ export type ExpectedValue = z.infer<typeof expectedValue>
  * Assumed: postconditions name what they speak about by its parts, lower case: a `position` by market and
  * wallet, a `vault_position` by vault and wallet, a `vault_allocation` by vault and market, a `redemption_request` by
  * vault and number, a `trusted_recipient` by vault and recipient, a `vault_deployment` by owner and share symbol, and
- * `vault_share_mobility` by the vault alone.
+ * `vault_share_mobility` by the vault alone. Of what owners set, a `vault_listing` is named by vault and market, a
+ * `vault_role` by vault, role and account, and the others by the vault alone: `vault_owner`, `vault_fee_config`,
+ * `vault_routing`, `vault_settings`, `vault_management_settings`, `vault_owner_settings`. Of partners, curators and issuers, a
+ * `partner_channel_deployment` by vault, reseller and share class, a `channel_block` by channel and account, a
+ * `wrapper_position` by wrapper and wallet, `partner_fee_shares` and a `partner_borrower_fee` by the channel, a
+ * `vault_market_listing` by vault and market, a `partner_application` by vault and wallet, an `asset_submission` by its asset.
  */
 export const entityIdOf = (...parts: readonly string[]) => parts.join(':').toLowerCase()
 
@@ -93,7 +113,6 @@ export const WORKFLOW_STAGES = [
   'persisted_visible',
   'final_success',
 ] as const
-export type WorkflowStage = (typeof WORKFLOW_STAGES)[number]
 
 /** Assumed: one transaction's progress. `status` is a stage, or `reverted` or `unknown`. */
 export const trackedTransaction = z.object({
@@ -189,28 +208,6 @@ export type StreamMessage = z.infer<typeof streamMessage>
 
 /** Assumed: the stream says something at least this often. */
 export const STREAM_HEARTBEAT_MS = 5_000
-
-/** Assumed: POST /v1/wallet-sessions/challenges; `message` is EIP-4361 text. */
-export const walletChallengeRequest = z.strictObject({ address: addr, chainId: z.number().int().min(1) })
-export const walletChallenge = z.object({
-  challengeId: shortText,
-  message: z.string().min(1).max(4_000),
-  expiresAt: ts,
-})
-
-/**
- * Assumed: what a challenge says beside the wallet, the chain, the service's origin, a nonce and its times: no statement, and
- * as its URI the origin, followed by this path.
- */
-export const CHALLENGE = { statement: '', path: '' } as const
-
-/** Assumed: POST /v1/wallet-sessions/confirm; `signature` is 65 bytes, r then s then v. */
-export const walletConfirmRequest = z.strictObject({ challengeId: shortText, signature: hexBytes })
-export const walletSession = z.object({
-  session: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
-  expiresAt: ts,
-  address: addr,
-})
 
 /** Assumed: eligibility's action for a liquidator on a gated market, and the status that permits it. */
 export const ELIGIBILITY = { liquidate: 'liquidate', authorized: 'authorized' } as const

@@ -18,7 +18,11 @@ const asset = pinned.extend({
 })
 /** What people call it; nothing is looked up by it. */
 const called = { name: name.optional() }
-const vault = pinned.extend(called)
+const vault = pinned.extend({
+  ...called,
+  /** What it lends, one of `assets`: what its amounts are shown in; absent, they are shown in base units. */
+  asset: addr.optional(),
+})
 const market = pinned.extend({
   ...called,
   loanAsset: addr,
@@ -62,6 +66,8 @@ export const deployment = z.strictObject({
 
 /** A contract that may be talked to, by the keccak-256 of its deployed code. Addresses are lower case. */
 export type PinnedContract = Readonly<z.output<typeof pinned>>
+/** One vault of the deployment, and what it lends where that is said. */
+export type PinnedVault = Readonly<z.output<typeof vault>>
 /** One market of the deployment, with what it lends, what it takes, and what prices it. */
 export type PinnedMarket = Readonly<z.output<typeof market>>
 /** One recovery fund of the deployment, with what it is subscribed and bids in. */

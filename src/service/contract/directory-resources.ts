@@ -73,7 +73,9 @@ export const wrapperResource = z.object({
   totalSupply: optional(uintString),
 })
 
-/** Assumed: an organisation or a person that takes part, and the wallet that it is known by. */
+export type WrapperResource = z.infer<typeof wrapperResource>
+
+/** Assumed: an organisation or a person that takes part, and the wallet that it is known by; one of no name has that as id. */
 export const entityResource = z.object({
   id: text,
   kind: text,
@@ -83,13 +85,17 @@ export const entityResource = z.object({
 })
 export type EntityResource = z.infer<typeof entityResource>
 
-/** Assumed: a program that lets partners offer a vault. */
+/**
+ * Assumed: a program that lets a partner offer a vault, `vault:partner`; `status` is submitted, approved, rejected or, with a
+ * channel, active.
+ */
 export const partnerProgramResource = z.object({
   id: text,
   vaultId: optional(text),
   name: text,
   status: text,
 })
+export type PartnerProgramResource = z.infer<typeof partnerProgramResource>
 
 /** Assumed: a vault's fees as they stand; the members of its `feeAccruals`. Assets in base units. */
 export const feeResource = vaultFees.extend({
@@ -98,3 +104,4 @@ export const feeResource = vaultFees.extend({
   vaultId: text,
   vaultAddress: addr,
 })
+export type FeeResource = z.infer<typeof feeResource>

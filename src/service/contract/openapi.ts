@@ -1,5 +1,4 @@
 import {
-  CHALLENGE,
   CREDENTIAL_HEADERS,
   ELIGIBILITY,
   eventEnvelope,
@@ -25,6 +24,7 @@ import {
   SCOPES,
 } from './operations.ts'
 import { collectionEnvelope, freshness, PAGE_SIZE_MAX, serviceApiError } from './resources.ts'
+import { CHALLENGE } from './wallet-session-assumptions.ts'
 import { SERVICE_CATALOGUE } from './workflow-types.ts'
 
 /** Source: service API, "Versioning". */

@@ -5,10 +5,6 @@ import {
   streamToken,
   trackedTransaction,
   transactionRegistration,
-  walletChallenge,
-  walletChallengeRequest,
-  walletConfirmRequest,
-  walletSession,
   workflowProgress,
 } from './assumptions.ts'
 import {
@@ -68,6 +64,12 @@ import {
   vaultResource,
   vaultShareMobility,
 } from './vault-resources.ts'
+import {
+  walletChallenge,
+  walletChallengeRequest,
+  walletConfirmRequest,
+  walletSession,
+} from './wallet-session-assumptions.ts'
 
 /** What a caller can present together. Source: service API, "Authentication". */
 const CREDENTIALS = [

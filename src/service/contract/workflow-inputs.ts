@@ -9,12 +9,13 @@ import { addr, uintString as digits } from './scalars.ts'
  */
 
 /** Every figure goes into calldata, as a uint256 at most. */
-const uintString = digits.refine((text) => /^[0-9]+$/.test(text) && BigInt(text) < 2n ** 256n)
+export const uintString = digits.refine((text) => /^[0-9]+$/.test(text) && BigInt(text) < 2n ** 256n)
 
-const name = z.string().min(1).max(64)
-const symbol = z.string().regex(/^[A-Za-z0-9]{1,16}$/)
-const bps = z.number().int().min(0).max(10_000)
-const address = addr
+export const name = z.string().min(1).max(64)
+export const symbol = z.string().regex(/^[A-Za-z0-9]{1,16}$/)
+export const bps = z.number().int().min(0).max(10_000)
+export const address = addr
+export const website = z.string().regex(/^https:\/\/[\x21-\x7e]{1,192}$/)
 
 /** A liquidation; `recipientAddress` receives what is seized. */
 export const liquidateInput = z.strictObject({

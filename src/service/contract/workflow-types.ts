@@ -1,9 +1,8 @@
-import { z } from 'zod'
+import type { z } from 'zod'
+import * as channels from './channel-inputs.ts'
+import * as ownership from './ownership-inputs.ts'
 import type { Role } from './roles.ts'
 import * as inputs from './workflow-inputs.ts'
-
-/** A type that no role agent proposes: what its input holds is not shown, and no assumption is made. */
-const anyInput = z.record(z.string(), z.unknown())
 
 /** Intents that an outside wallet signs; preparing them changes nothing. */
 const onchain = <R extends string | null, N extends string, I extends z.ZodType>(
@@ -20,10 +19,14 @@ const onchain = <R extends string | null, N extends string, I extends z.ZodType>
 })
 
 /** A request or a setting that lives at the service: preparing it is the effect. */
-const metadataOnly = <R extends string, N extends string>(role: R, name: N) => ({
+const metadataOnly = <R extends string, N extends string, I extends z.ZodType>(
+  role: R,
+  name: N,
+  input: I,
+) => ({
   role,
   name,
-  input: anyInput,
+  input,
   eventType: `workflow.${name}.updated` as const,
   executionMode: 'metadata_only' as const,
   custodyBoundary: 'wallet_session_authenticated' as const,
@@ -57,6 +60,7 @@ export const SERVICE_CATALOGUE = {
   'role.asset_issuer.assetSubmissionRequestCreate': metadataOnly(
     'asset_issuer',
     'assetSubmissionRequestCreate',
+    channels.assetSubmissionInput,
   ),
   'role.asset_manager.distressedRecoveryAcquisitionV3Bid': onchain(
     'asset_manager',
@@ -91,11 +95,31 @@ export const SERVICE_CATALOGUE = {
     'borrowerWithdrawCollateral',
     inputs.collateralInput,
   ),
-  'role.curator.partnerChannelBlockedUpdate': onchain('curator', 'partnerChannelBlockedUpdate', anyInput),
-  'role.curator.partnerChannelDeploy': onchain('curator', 'partnerChannelDeploy', anyInput),
-  'role.curator.vaultMarketListingSave': metadataOnly('curator', 'vaultMarketListingSave'),
-  'role.investor.partnerWrapperDeposit': onchain('investor', 'partnerWrapperDeposit', anyInput),
-  'role.investor.partnerWrapperRedeem': onchain('investor', 'partnerWrapperRedeem', anyInput),
+  'role.curator.partnerChannelBlockedUpdate': onchain(
+    'curator',
+    'partnerChannelBlockedUpdate',
+    channels.channelBlockedInput,
+  ),
+  'role.curator.partnerChannelDeploy': onchain(
+    'curator',
+    'partnerChannelDeploy',
+    channels.channelDeployInput,
+  ),
+  'role.curator.vaultMarketListingSave': metadataOnly(
+    'curator',
+    'vaultMarketListingSave',
+    channels.marketListingInput,
+  ),
+  'role.investor.partnerWrapperDeposit': onchain(
+    'investor',
+    'partnerWrapperDeposit',
+    channels.wrapperDepositInput,
+  ),
+  'role.investor.partnerWrapperRedeem': onchain(
+    'investor',
+    'partnerWrapperRedeem',
+    channels.wrapperRedeemInput,
+  ),
   'role.lender.distressedRecoveryFundV3AuctionBid': onchain(
     'lender',
     'distressedRecoveryFundV3AuctionBid',
@@ -126,12 +150,20 @@ export const SERVICE_CATALOGUE = {
     'distressedRecoveryFundV3RfqReplaceBid',
     inputs.rfqReplaceBidInput,
   ),
-  'role.lender.investorFulfillRedeem': onchain('lender', 'investorFulfillRedeem', anyInput),
-  'role.lender.investorRequestRedeem': onchain('lender', 'investorRequestRedeem', anyInput),
+  'role.lender.investorFulfillRedeem': onchain(
+    'lender',
+    'investorFulfillRedeem',
+    inputs.claimWithdrawalInput,
+  ),
+  'role.lender.investorRequestRedeem': onchain(
+    'lender',
+    'investorRequestRedeem',
+    inputs.requestWithdrawalInput,
+  ),
   'role.lender.vaultShareMobilityInvestorAction': onchain(
     'lender',
     'vaultShareMobilityInvestorAction',
-    anyInput,
+    channels.investorMobilityInput,
   ),
   'role.liquidator.liquidate': onchain('liquidator', 'liquidate', inputs.liquidateInput),
   'role.liquidator.settleLiquidationClaim': onchain(
@@ -144,35 +176,99 @@ export const SERVICE_CATALOGUE = {
     'navReportSignAndSubmit',
     inputs.navReportInput,
   ),
-  'role.partner.partnerBorrowerFeeClaim': onchain('partner', 'partnerBorrowerFeeClaim', anyInput),
-  'role.partner.partnerChannelDeploy': onchain('partner', 'partnerChannelDeploy', anyInput),
-  'role.partner.partnerFeeSharesClaim': onchain('partner', 'partnerFeeSharesClaim', anyInput),
-  'role.partner.partnerSubmitApplication': metadataOnly('partner', 'partnerSubmitApplication'),
-  'role.partner.partnerWrapperDeposit': onchain('partner', 'partnerWrapperDeposit', anyInput),
-  'role.partner.partnerWrapperRedeem': onchain('partner', 'partnerWrapperRedeem', anyInput),
-  'role.vault_manager.partnerChannelDeploy': onchain('vault_manager', 'partnerChannelDeploy', anyInput),
-  'role.vault_owner.attachMarketToVault': onchain('vault_owner', 'attachMarketToVault', anyInput),
-  'role.vault_owner.vaultAllocate': onchain('vault_owner', 'vaultAllocate', anyInput),
-  'role.vault_owner.vaultAllocatorUpdate': onchain('vault_owner', 'vaultAllocatorUpdate', anyInput),
+  'role.partner.partnerBorrowerFeeClaim': onchain(
+    'partner',
+    'partnerBorrowerFeeClaim',
+    channels.borrowerFeeClaimInput,
+  ),
+  'role.partner.partnerChannelDeploy': onchain(
+    'partner',
+    'partnerChannelDeploy',
+    channels.channelDeployInput,
+  ),
+  'role.partner.partnerFeeSharesClaim': onchain(
+    'partner',
+    'partnerFeeSharesClaim',
+    channels.feeSharesClaimInput,
+  ),
+  'role.partner.partnerSubmitApplication': metadataOnly(
+    'partner',
+    'partnerSubmitApplication',
+    channels.partnerApplicationInput,
+  ),
+  'role.partner.partnerWrapperDeposit': onchain(
+    'partner',
+    'partnerWrapperDeposit',
+    channels.wrapperDepositInput,
+  ),
+  'role.partner.partnerWrapperRedeem': onchain(
+    'partner',
+    'partnerWrapperRedeem',
+    channels.wrapperRedeemInput,
+  ),
+  'role.vault_manager.partnerChannelDeploy': onchain(
+    'vault_manager',
+    'partnerChannelDeploy',
+    channels.channelDeployInput,
+  ),
+  'role.vault_owner.attachMarketToVault': onchain(
+    'vault_owner',
+    'attachMarketToVault',
+    ownership.listingInput,
+  ),
+  'role.vault_owner.vaultAllocate': onchain('vault_owner', 'vaultAllocate', inputs.allocationInput),
+  'role.vault_owner.vaultAllocatorUpdate': onchain(
+    'vault_owner',
+    'vaultAllocatorUpdate',
+    ownership.allocatorUpdateInput,
+  ),
   'role.vault_owner.vaultCuratorCapsSettingsSave': onchain(
     'vault_owner',
     'vaultCuratorCapsSettingsSave',
-    anyInput,
+    ownership.listingInput,
   ),
   'role.vault_owner.vaultCuratorFeeSettingsSave': onchain(
     'vault_owner',
     'vaultCuratorFeeSettingsSave',
-    anyInput,
+    ownership.curatorFeeInput,
   ),
-  'role.vault_owner.vaultDeallocate': onchain('vault_owner', 'vaultDeallocate', anyInput),
-  'role.vault_owner.vaultFeeConfigUpdate': onchain('vault_owner', 'vaultFeeConfigUpdate', anyInput),
-  'role.vault_owner.vaultManagementSettingsSave': metadataOnly('vault_owner', 'vaultManagementSettingsSave'),
-  'role.vault_owner.vaultOwnerSettingsSave': metadataOnly('vault_owner', 'vaultOwnerSettingsSave'),
-  'role.vault_owner.vaultOwnerTransferUpdate': onchain('vault_owner', 'vaultOwnerTransferUpdate', anyInput),
-  'role.vault_owner.vaultReallocationBatch': onchain('vault_owner', 'vaultReallocationBatch', anyInput),
-  'role.vault_owner.vaultRoleSettingsSave': metadataOnly('vault_owner', 'vaultRoleSettingsSave'),
-  'role.vault_owner.vaultRoutingUpdate': onchain('vault_owner', 'vaultRoutingUpdate', anyInput),
-  'role.vault_owner.vaultSettingsUpdate': onchain('vault_owner', 'vaultSettingsUpdate', anyInput),
+  'role.vault_owner.vaultDeallocate': onchain('vault_owner', 'vaultDeallocate', inputs.allocationInput),
+  'role.vault_owner.vaultFeeConfigUpdate': onchain(
+    'vault_owner',
+    'vaultFeeConfigUpdate',
+    ownership.feeConfigInput,
+  ),
+  'role.vault_owner.vaultManagementSettingsSave': metadataOnly(
+    'vault_owner',
+    'vaultManagementSettingsSave',
+    ownership.managementSettingsInput,
+  ),
+  'role.vault_owner.vaultOwnerSettingsSave': metadataOnly(
+    'vault_owner',
+    'vaultOwnerSettingsSave',
+    ownership.ownerSettingsInput,
+  ),
+  'role.vault_owner.vaultOwnerTransferUpdate': onchain(
+    'vault_owner',
+    'vaultOwnerTransferUpdate',
+    ownership.ownerTransferInput,
+  ),
+  'role.vault_owner.vaultReallocationBatch': onchain(
+    'vault_owner',
+    'vaultReallocationBatch',
+    inputs.reallocationInput,
+  ),
+  'role.vault_owner.vaultRoleSettingsSave': onchain(
+    'vault_owner',
+    'vaultRoleSettingsSave',
+    ownership.roleSettingsInput,
+  ),
+  'role.vault_owner.vaultRoutingUpdate': onchain('vault_owner', 'vaultRoutingUpdate', ownership.routingInput),
+  'role.vault_owner.vaultSettingsUpdate': onchain(
+    'vault_owner',
+    'vaultSettingsUpdate',
+    ownership.vaultSettingsInput,
+  ),
 } as const
 
 /** What no type of the service does: the calls are the policy's rules with our input, and nobody prepares them. */
@@ -207,23 +303,34 @@ export const WORKFLOW_TYPES = Object.keys(WORKFLOW_CATALOGUE) as [WorkflowType, 
 /** Every workflow type of the service, in the document's order. */
 export const SERVICE_TYPES = WORKFLOW_TYPES.filter((type) => !isOwn(type))
 
-/** Which agent speaks for a role of the service; a role that is not here has no agent. */
+/**
+ * Which role of a keeper speaks for a role of the service. The vault's manager is the asset manager; who issues an asset
+ * has it submitted by the curator. A role that is not here belongs to whoever a policy names.
+ */
 const AGENT_ROLES: Readonly<Record<string, Role>> = {
   liquidator: 'liquidator',
   allocator: 'allocator',
   nav_reporter: 'nav-reporter',
   asset_manager: 'asset-manager',
+  vault_manager: 'asset-manager',
   lender: 'rfq-bidder',
+  vault_owner: 'vault-owner',
+  partner: 'partner',
+  curator: 'curator',
+  asset_issuer: 'curator',
+  investor: 'investor',
 }
 
-/** Whether it is known what a type's input holds: nothing else can be submitted or judged. Pure. */
-export const knowsInput = (type: WorkflowType): boolean => {
-  const { input }: { input: z.ZodType } = WORKFLOW_CATALOGUE[type]
-  return input !== anyInput
-}
+/** What a lender does as an investor in a vault, and not as a bidder. */
+const INVESTOR_TYPES: readonly WorkflowType[] = [
+  'role.lender.investorFulfillRedeem',
+  'role.lender.investorRequestRedeem',
+  'role.lender.vaultShareMobilityInvestorAction',
+]
 
-/** Name the agent that may propose a type; null when none does. Pure. */
+/** Name the role of a keeper that a type belongs to; null when it belongs to none. Pure. */
 export function agentRoleOf(type: WorkflowType): Role | null {
   const { role } = WORKFLOW_CATALOGUE[type]
-  return role === null || !knowsInput(type) ? null : (AGENT_ROLES[role] ?? null)
+  if (INVESTOR_TYPES.includes(type)) return 'investor'
+  return role === null ? null : (AGENT_ROLES[role] ?? null)
 }

@@ -19,7 +19,7 @@ import {
   vault,
 } from './fixtures.ts'
 
-const CASES = 10_000
+const CASES = 5_000
 
 /** Nothing is left free under any limit, so that each is met to the base unit. */
 const rules = policy({ headroomBps: 0 })

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest'
 import type { Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/asset-manager/decide.ts'
 import { due } from '../../../agents/asset-manager/duty.ts'
+import type { ManagerPolicy } from '../../../agents/asset-manager/policy.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
+import { BARE, seenOf } from './declared/settings-model.ts'
 import {
   channel,
   FUND,
@@ -15,6 +17,7 @@ import {
   NOW_S,
   outbid,
   policy,
+  RIVAL,
   usd,
 } from './fixtures.ts'
 
@@ -65,4 +68,23 @@ it('owes what is declared and not so yet, with what keeps it', () => {
   const [change] = owed({ lots: [] }, policy({}, { channelPolicies: [stricter] }))
   expect(change).toMatchObject({ sinceMs: null, message: 'It was proposed just now.' })
   expect(change?.what).toBe('declared change')
+})
+
+it('owes one setting of a vault at a time, and what a person has to pin', () => {
+  const settings: ManagerPolicy['declared']['vaultSettings'][number] = {
+    ...{ vault: 'Vault', baseAsset: 'sUSD', markets: [], allocators: [], curators: [], channels: [] },
+    managers: [{ address: RIVAL, granted: true }],
+    fees: { managementFeeBps: 50, performanceFeeBps: 0, recipient: 'self' },
+    allowLoosening: true,
+  }
+  const rules = policy({}, { vaultSettings: [settings] })
+  const { vaults, deployment } = seenOf(BARE)
+  expect(owed({ lots: [], vaults }, rules)).toMatchObject([
+    { what: 'declared change', subject: 'settings:Vault:fees', message: 'It was proposed just now.' },
+    { what: 'declared change', check: 'waits_its_turn', chosen: true },
+  ])
+  const unpinned = { lots: [], vaults, deployment: { ...deployment, vaults: [] } }
+  expect(owed(unpinned, rules)).toMatchObject([
+    { what: 'pin by hand', subject: 'settings:Vault', check: 'vault_not_pinned' },
+  ])
 })

@@ -54,7 +54,7 @@ export const policy = (
   declared: Partial<ManagerPolicy['declared']> = {},
 ): ManagerPolicy => ({
   bidding: { ...shipped.bidding, ...bidding },
-  declared: { vaults: [], funds: [], channelPolicies: [], mobility: [], ...declared },
+  declared: { vaults: [], funds: [], channelPolicies: [], mobility: [], vaultSettings: [], ...declared },
 })
 
 /** One epoch that took 500,000 sUSD and is closed; everything is approved. */
@@ -244,6 +244,7 @@ export const mobility = (changes: Partial<MobilityFigures> = {}): MobilityFigure
 export const vault = (changes: Partial<VaultSeen> = {}): VaultSeen => ({
   row: vaultRow(),
   mobility: mobility(),
+  settings: null,
   ...changes,
 })
 
@@ -280,5 +281,8 @@ export const moment = (changes: Partial<Moment & ManagerSeen> = {}): Moment & Ma
   sold: [],
   markets: [market()],
   vaults: [vault()],
+  channels: [],
+  wrappers: [],
+  unopened: new Map(),
   ...changes,
 })

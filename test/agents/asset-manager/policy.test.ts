@@ -20,6 +20,14 @@ function problemOf(path: readonly (string | number)[], value: unknown): string |
   return issue === undefined ? null : `${issue.path.join('.')}: ${issue.message}`
 }
 
+const SETTINGS = ['declared', 'vaultSettings', 0] as const
+const NOBODY = `0x${'0'.repeat(40)}`
+const SELF_GRANTED = { address: 'self', granted: 'true' }
+const CHANNEL = {
+  ...{ channel: 'partner', name: 'Partner', symbol: 'ptn', reseller: 'self', curator: 'self' },
+  ...{ shareClass: 'Retail', resellerFee: '5 %', borrowerFee: '20 %', cap: '1 sUSD' },
+}
+
 describe('the shipped strategy', () => {
   it('is complete', () => expect(managerPolicy(TOKENS).safeParse(strategyText()).success).toBe(true))
 })
@@ -74,6 +82,69 @@ describe('a strategy that contradicts itself', () => {
       '2,592,001 s',
       'declared.mobility.1.emergencyPause.pause: allowed: 1 s to 30 d',
     ],
+    [
+      [...SETTINGS, 'allocators'],
+      [SELF_GRANTED, { ...SELF_GRANTED, granted: 'false' }],
+      'declared.vaultSettings.0.allocators: an account is there twice',
+    ],
+    [
+      [...SETTINGS, 'fees', 'managementFee'],
+      '5.01 %',
+      'declared.vaultSettings.0.fees.managementFee: allowed:',
+    ],
+    [
+      [...SETTINGS, 'fees', 'performanceFee'],
+      '30.01 %',
+      'declared.vaultSettings.0.fees.performanceFee: allowed:',
+    ],
+    [
+      [...SETTINGS, 'borrowerManagerFee'],
+      { fee: '20.01 %', recipient: 'self' },
+      'declared.vaultSettings.0.borrowerManagerFee.fee: allowed:',
+    ],
+    [[...SETTINGS, 'fees', 'recipient'], NOBODY, 'declared.vaultSettings.0.fees.recipient: expected another'],
+    [[...SETTINGS, 'newOwner'], NOBODY, 'declared.vaultSettings.0.newOwner: expected another'],
+    [
+      [...SETTINGS, 'markets', 0, 'absoluteCap'],
+      '0 sUSD',
+      'declared.vaultSettings.0.markets.0.absoluteCap: expected',
+    ],
+    [
+      [...SETTINGS, 'markets', 0, 'relativeCap'],
+      '0 %',
+      'declared.vaultSettings.0.markets.0.relativeCap: expected',
+    ],
+    [
+      [...SETTINGS, 'markets', 0, 'absoluteCap'],
+      '1 sBTC',
+      'declared.vaultSettings.0.markets.0.absoluteCap: expected an amount of sUSD, not of sBTC',
+    ],
+    [
+      [...SETTINGS, 'markets', 0, 'allocationEnabled'],
+      'false',
+      'declared.vaultSettings.0.routing.0: btcMarket is not among the markets of this entry with allocationEnabled',
+    ],
+    [[...SETTINGS, 'routing'], ['ethMarket'], 'declared.vaultSettings.0.routing.0: ethMarket is not among'],
+    [
+      [...SETTINGS, 'terms', 'minDeposit'],
+      '500,000.000001 sUSD',
+      'declared.vaultSettings.0.terms.minDeposit: expected',
+    ],
+    [
+      [...SETTINGS, 'channels'],
+      [CHANNEL, CHANNEL],
+      'declared.vaultSettings.0.channels: a channel is there twice',
+    ],
+    [
+      [...SETTINGS, 'channels'],
+      [CHANNEL, { ...CHANNEL, channel: 'other' }],
+      'declared.vaultSettings.0.channels: two channels are of one reseller and share class',
+    ],
+    [
+      [...SETTINGS, 'management', 'website'],
+      'http://a.example',
+      'declared.vaultSettings.0.management.website: expected',
+    ],
     [['declared', 'mobility', 0, 'allowLoosening'], 'yes', 'declared.mobility.0.allowLoosening: '],
     [['bidding', 'raise'], 25, 'bidding.raise: '],
     [['bidding', 'unheard'], '1', 'bidding: Unrecognized key'],
@@ -85,6 +156,10 @@ describe('a strategy that contradicts itself', () => {
   it('is none at each of these limits', () => {
     expect(problemOf(['bidding', 'positionMax'], '40 %')).toBeNull()
     expect(problemOf(['bidding', 'borrowerMax'], '70 %')).toBeNull()
+    expect(problemOf([...SETTINGS, 'fees', 'performanceFee'], '30 %')).toBeNull()
+    expect(problemOf([...SETTINGS, 'terms', 'minDeposit'], '500,000 sUSD')).toBeNull()
+    expect(problemOf([...SETTINGS, 'channels'], [CHANNEL])).toBeNull()
+    expect(problemOf(['declared', 'vaultSettings'], undefined)).toBeNull()
     expect(problemOf(['bidding', 'idleMin'], '80 %')).toBeNull()
     expect(problemOf(['declared', 'funds', 0, 'minSubscription'], '1,000,000 sUSD')).toBeNull()
   })

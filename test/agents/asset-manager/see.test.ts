@@ -1,9 +1,15 @@
-import { type Abi, decodeFunctionData, encodeFunctionResult, getAddress } from 'viem'
+import { type Abi, decodeFunctionData, encodeFunctionResult, getAddress, zeroAddress } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Answer, Look, Question } from '../../../agents/agent.ts'
+import type { Declared } from '../../../agents/asset-manager/declared/declared.ts'
 import { see } from '../../../agents/asset-manager/see.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
-import { oracleViews } from '../../../agents/protocol/lending-views.ts'
+import {
+  marketVaultsView,
+  oracleViews,
+  partnerChannelViews,
+  vaultOwnerViews,
+} from '../../../agents/protocol/lending-views.ts'
 import {
   FUND_VIEWS,
   HOUSE_VIEWS,
@@ -29,10 +35,14 @@ import {
   SIGNER,
   USD,
   usd,
+  VAULT,
   vaultRow,
 } from './fixtures.ts'
 
-const VIEWS: Abi = [...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...oracleViews]
+const VIEWS: Abi = [
+  ...[...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...oracleViews],
+  ...[...vaultOwnerViews, ...marketVaultsView, ...partnerChannelViews],
+]
 
 /** What contracts answer, by view; null for a call that reverts. */
 const SAID: Readonly<Record<string, unknown>> = {
@@ -64,6 +74,29 @@ const SAID: Readonly<Record<string, unknown>> = {
   mobilityEpoch: 11n,
   pauseReason: 'why',
   trustedRecipients: [getAddress(RIVAL)],
+  asset: USD,
+  owner: getAddress(SIGNER),
+  pendingDefaultAdmin: [zeroAddress, 0],
+  listing: { approved: true, allocationEnabled: false, relativeCapBps: 7, absoluteCapAssets: 8n },
+  vaults: [getAddress(VAULT)],
+  feeConfig: {
+    ...{ managementFeeBps: 1, performanceFeeBps: 2, borrowerManagerFeeBps: 3 },
+    ...{ recipient: getAddress(RIVAL), curatorRecipient: zeroAddress },
+  },
+  routing: [getAddress(MARKET)],
+  liquidityBufferBps: 5,
+  exitTerms: { kind: 1, noticeSeconds: 60n, intervalSeconds: 0n, maturityTimestamp: 0n },
+  tighteningLocked: true,
+  minDepositAssets: 3n,
+  maxDepositAssets: 4n,
+  vault: VAULT,
+  reseller: getAddress(RIVAL),
+  curator: SIGNER,
+  shareClass: 'Retail',
+  resellerFeeBps: 1,
+  borrowerFeeBps: 2,
+  capAssets: 3n,
+  isBlocked: true,
 }
 
 function answer(question: Question, said: typeof SAID): Answer {
@@ -80,6 +113,8 @@ function look(
   rows = {},
   assets = policy().bidding.assets,
   contracts = moment().deployment.contracts,
+  vaultSettings: Declared['vaultSettings'] = [],
+  markets = moment().deployment.markets,
 ): { seen: ManagerSeen; waves: readonly number[] } {
   const all = {
     funds: [fundRow(), fundRow({ address: RIVAL_FUND, managerAddress: RIVAL })],
@@ -88,8 +123,8 @@ function look(
     vaults: [vaultRow(), vaultRow({ address: RIVAL })],
     ...rows,
   }
-  const at = { ...moment(), deployment: { ...moment().deployment, contracts } }
-  let step: Look<ManagerSeen> = see(all, at, policy({ assets }))
+  const at = { ...moment(), deployment: { ...moment().deployment, contracts, markets } }
+  let step: Look<ManagerSeen> = see(all, at, policy({ assets }, { vaultSettings }), null)
   const waves: number[] = []
   while ('ask' in step) {
     waves.push(step.ask.length)
@@ -149,6 +184,64 @@ describe('a look', () => {
     })
   })
 
+  it('reads what the owner of a vault sets, as far as it is declared, and the lists of its channels', () => {
+    const { deployment } = moment()
+    const markets = deployment.markets.map((market) => ({ ...market, name: 'market' }))
+    const contracts = [...deployment.contracts, { name: 'partner', address: RIVAL_FUND }]
+    const account = { address: RIVAL, granted: true } as const
+    const declared: Declared['vaultSettings'][number] = {
+      ...{ vault: 'Vault', baseAsset: 'sUSD', allowLoosening: true, managers: [], allocators: [account] },
+      curators: [{ ...account, address: 'self' }],
+      markets: [{ market: 'market', absoluteCapAssets: 1n, relativeCapBps: 1, allocationEnabled: true }],
+      channels: [
+        {
+          ...{ channel: 'partner', name: 'P', symbol: 'p', reseller: RIVAL, curator: 'self', capAssets: 3n },
+          ...{ shareClass: 'Retail', resellerFeeBps: 1, borrowerFeeBps: 2 },
+          blocked: [{ address: 'everyone', blocked: true }],
+        },
+      ],
+    }
+    const assets = policy().bidding.assets
+    const of = (said: typeof SAID) => look(said, {}, assets, contracts, [declared], markets).seen
+    const found = of(SAID)
+    expect(found.vaults[0]?.settings).toEqual({
+      ...{ asset: USD, owner: SIGNER, pendingOwner: null, tighteningLocked: true, routing: [MARKET] },
+      listings: new Map([[MARKET, { ...Object(SAID.listing), admitted: true }]]),
+      roles: new Map([
+        [`allocator:${RIVAL}`, true],
+        [`curator:${SIGNER}`, true],
+        [`manager:${SIGNER}`, true],
+      ]),
+      fees: { ...Object(SAID.feeConfig), recipient: RIVAL },
+      terms: {
+        ...{
+          liquidityBufferBps: 5,
+          exitTermKind: 1,
+          noticeSeconds: 60,
+          intervalSeconds: 0,
+          maturityTimestamp: 0,
+        },
+        ...{ minDepositAssets: 3n, maxDepositAssets: 4n },
+      },
+    })
+    expect(found.channels).toEqual([
+      {
+        ...{ name: 'partner', address: RIVAL_FUND },
+        figures: {
+          ...{ vault: VAULT, reseller: RIVAL, curator: SIGNER, shareClass: 'Retail' },
+          ...{ resellerFeeBps: 1, borrowerFeeBps: 2, capAssets: 3n, blocked: new Map([[RIVAL_FUND, true]]) },
+        },
+      },
+    ])
+    for (const view of ['owner', 'listing', 'vaults', 'feeConfig', 'exitTerms', 'maxDepositAssets']) {
+      expect(of({ ...SAID, [view]: null }).vaults[0]?.settings).toBeNull()
+    }
+    const shut = of({ ...SAID, vaults: [RIVAL] }).vaults[0]?.settings?.listings.get(MARKET)
+    expect(shut).toMatchObject({ admitted: false })
+    expect(of({ ...SAID, isBlocked: null }).channels[0]?.figures).toBeNull()
+    expect(look().seen.vaults[0]?.settings).toBeNull()
+  })
+
   it('asks nothing of funds that are not ours and vaults that are not pinned', () => {
     expect(seen.funds[1]?.figures).toBeNull()
     expect(seen.vaults[1]?.mobility).toBeNull()
@@ -182,7 +275,16 @@ describe('a look', () => {
   it('sees nothing where there is nothing', () => {
     const none = { funds: [], acquisitions: [], markets: [], vaults: [] }
     expect(look(SAID, none)).toEqual({
-      seen: { funds: [], lots: [], sold: [], markets: [], vaults: [] },
+      seen: {
+        funds: [],
+        lots: [],
+        sold: [],
+        markets: [],
+        vaults: [],
+        channels: [],
+        wrappers: null,
+        unopened: new Map(),
+      },
       waves: [0, 0],
     })
   })

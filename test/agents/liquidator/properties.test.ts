@@ -11,7 +11,7 @@ import { BTC, claim, facility, LOAN, MARKET, market, observation, policy } from 
 
 type Seen = Observation<LiquidatorSeen>
 
-const CASES = 10_000
+const CASES = 5_000
 const address = (digit: number): `0x${string}` => `0x${digit.toString(16).repeat(40)}`
 const OTHER_MARKET = address(12)
 const GAS_WEI_FOR_ONE = 570_000n * 1_500_000_000n

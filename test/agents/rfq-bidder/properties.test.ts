@@ -23,7 +23,7 @@ import {
 } from './fixtures.ts'
 import { createTradeWorld } from './world.ts'
 
-const RUNS = { numRuns: 10_000 }
+const RUNS = { numRuns: 5_000 }
 const WAD = 10n ** 18n
 const MILLION = 1_000_000n
 

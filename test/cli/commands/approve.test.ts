@@ -7,6 +7,7 @@ import { approver } from '../../../src/cli/commands/approver.ts'
 import { approvalHash } from '../../../src/guard/approval.ts'
 import { countAnswers } from '../../../src/guard/approvers.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { setControl } from '../../../src/ops/control.ts'
 import { readAnswers } from '../../../src/ops/orders.ts'
 import { capture } from '../../support/commands.ts'
 import { proposalOf, SIGNER, workflowOf } from '../../support/workflows.ts'
@@ -126,9 +127,21 @@ describe('an approval', () => {
     expect(out).not.toContain('\u001b')
   })
 
-  it('shows what a person submitted about changes as that person’s word, beside the calls themselves', async () => {
+  it('says that it waits while its role is paused, until when, and what lifts that', async () => {
+    expect((await run('d4d4')).out).not.toContain('paused')
+    setControl(directory, 'pause', true, { role: 'liquidator', by: 'anna@ops', reason: 'a look' })
+    const paused = new RegExp(
+      `The liquidator is paused: anna@ops did it, .*: a look\\. Fix: \`rolekeeper resume liquidator --directory ${directory}\` .*Until then what is approved waits; it expires at 2`,
+    )
+    expect((await run('d4d4')).out).toMatch(paused)
+    const order = approvalHash({ ...open, proposal: proposalOf({ kind: 'order' }) }, asked)
+    expect((await run('d4d4', '--hash', order)).out).toMatch(paused)
+    setControl(directory, 'pause', false, { role: 'liquidator' })
+  })
+
+  it('shows what an order would change as the chain says what is there', async () => {
     const { out } = await run('d4d4')
-    expect(out).toContain('\nChanges, by the word of who submitted it:\n  maxPriceBps: 93 % → 94 %\n')
+    expect(out).toContain('\nChanges, by what the chain says is there:\n  maxPriceBps: 93 % → 94 %\n')
     expect((await run('a1a1')).out).toContain('\nChanges:\n')
   })
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { loadRunConfig } from '../../../src/config/config.ts'
 import { examine } from '../../../src/keeper/doctor/doctor.ts'
+import { HAND_ROLES, ROLES } from '../../../src/service/contract/roles.ts'
 import { startWard, type Ward } from '../../keeper/doctor/ward.ts'
 import { runCommand } from '../../support/commands.ts'
 
@@ -42,9 +43,7 @@ it("writes the sandbox's own as an example, in shadow, which the doctor passes, 
   expect(text).toContain('# In shadow a role signs nothing')
   const config = loadRunConfig(file, { env: ward.env, isWellKnown: () => false })
   expect(config.agents.map(({ role, mode }) => `${role} ${mode}`)).toEqual(
-    ['liquidator', 'allocator', 'nav-reporter', 'asset-manager', 'rfq-bidder'].map(
-      (role) => `${role} shadow`,
-    ),
+    [...ROLES, ...HAND_ROLES].map((role) => `${role} shadow`),
   )
   const findings = await examine(config, systemClock)
   expect(findings.filter(({ state }) => state === 'failing')).toEqual([])

@@ -154,6 +154,16 @@ describe('an order about a signer', () => {
     expect(await journal.getValue(`order:${id}`)).toBeNull()
   })
 
+  it('is not done any more where who took it ended long ago, and its author hears so', async () => {
+    const id = '11111111-2222-4333-8444-666666666666'
+    writeSignerOrder(directory, id, { verb: 'release', signer: SIGNER, yes: true })
+    const mail = fileMail(directory, journal)
+    const read = (await mail.signerOrders()).map((each) => ({ ...each, isLate: true as const }))
+    const take = () => Promise.reject(new TypeError('it was done'))
+    await takeSignerOrders({ take }, { ...mail, signerOrders: async () => read })
+    expect(await journal.getValue(`order:${id}`)).toContain('"check":"order_late"')
+  })
+
   it('says why the keeper refuses it', async () => {
     await expect(beside(refuse('not_safe', 'It is not.'), 'release', SIGNER)).rejects.toThrow(
       'not_safe: It is not.',

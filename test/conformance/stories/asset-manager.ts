@@ -5,6 +5,7 @@ import type { Json } from '../shape-check.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
 import type { World } from '../world.ts'
+import { deployChannel } from './channel.ts'
 
 const ROLE = 'role.asset_manager'
 const DEPLOY = `${ROLE}.vaultDeploy`
@@ -12,6 +13,7 @@ const MOBILITY = `${ROLE}.vaultShareMobilityManagerAction`
 const LAUNCH = `${ROLE}.distressedRecoveryFundV3SelfLaunch`
 const POLICY = `${ROLE}.distressedRecoveryFundV3ChannelPolicySet`
 const BID = `${ROLE}.distressedRecoveryAcquisitionV3Bid`
+const CHANNEL = 'role.vault_manager.partnerChannelDeploy'
 
 const CHANNELS = parseAbi([
   'function channelPolicy(bytes32 channel) view returns (bool enabled, uint256 maxAssetsPerEpoch, uint16 maxPriceBps, uint16 maxPositionBps)',
@@ -22,12 +24,13 @@ const LAUNCHED = parseAbiItem(
 /** One unit of the quote asset, which has six decimals. */
 const UNIT = 1_000_000n
 
-/** The manager deploys a vault and pauses its shares, launches a fund, and lets the fund it has buy a position. */
+/** The manager deploys a vault and pauses its shares, opens a channel, launches a fund, and lets the fund it has buy a position. */
 export const ASSET_MANAGER: Story = {
-  types: [DEPLOY, MOBILITY, LAUNCH, POLICY, BID],
+  types: [DEPLOY, MOBILITY, CHANNEL, LAUNCH, POLICY, BID],
   play: async (stage) => {
     const wallet = createKmsWallet(stage.world.info, 'asset-manager')
     await pauseShares(stage, wallet, await deployVault(stage, wallet))
+    await deployChannel(stage, CHANNEL, wallet, 'Managed')
     await launchFund(stage, wallet)
     await widenPolicy(stage, wallet)
     await bidForLot(stage, wallet)

@@ -13,7 +13,8 @@ export const LENDER: Story = {
     const { world, carry } = stage
     const { chain } = world
     const asset = placeOf(world, 'sUSD')
-    const vaultAddress = placeOf(world, 'primeVault')
+    // A claim pays all that is before it: the investor, who is about at the same time, is at another vault.
+    const vaultAddress = placeOf(world, 'rivalVault')
     const wallet = await newcomer(world, asset)
     const balance = (of: Address) => () => chain.number(of, 'balanceOf(address)', wallet.address)
     const assets = (await balance(asset)()) / 4n

@@ -76,17 +76,6 @@ export const WORKFLOW_TYPES: readonly string[] = [
   ...Object.entries(BY_ROLE).flatMap(([role, names]) => names.map((name) => `role.${role}.${name}`)),
 ]
 
-/** Types that the sandbox carries to their end on contracts; every other one answers a blocked preflight. */
-export const CARRIED_TYPES: readonly string[] = WORKFLOW_TYPES.filter(
-  (type) =>
-    !type.includes('.') ||
-    /^role\.(allocator|asset_manager|borrower|liquidator|nav_reporter)\./.test(type) ||
-    type.startsWith('role.lender.distressedRecoveryFundV3'),
-)
-
-/** The reason of the blocked preflight of a type that the sandbox does not carry. Assumed. */
-export const NOT_CARRIED = 'not_in_sandbox'
-
 /** Types that live at the service, so that prepare itself is their effect. Assumed. */
 const METADATA_ONLY = [
   'role.asset_issuer.assetSubmissionRequestCreate',
@@ -94,7 +83,6 @@ const METADATA_ONLY = [
   'role.partner.partnerSubmitApplication',
   'role.vault_owner.vaultManagementSettingsSave',
   'role.vault_owner.vaultOwnerSettingsSave',
-  'role.vault_owner.vaultRoleSettingsSave',
 ]
 
 /** How a type is carried out, in the values that the document names. Assumed for each type. */

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { loadArtifacts } from '../../../sandbox/contracts/artifacts.ts'
 import type { TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../fixtures.ts'
-import { answerOf, deployment, kindOf, REGISTRY } from '../kinds.ts'
+import { answerOf, deployment, kindOf } from '../kinds.ts'
+import { REGISTRY } from '../kinds-by-hand.ts'
 import { DEPLOY_RULE, judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const { bytecode } = loadArtifacts().LendingVault

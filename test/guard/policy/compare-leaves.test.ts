@@ -7,8 +7,8 @@ import { sectionsOf } from '../../../src/keeper/role-policy.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
-/** One way to change a policy: where, and what it says there then. */
-type Edit = { readonly path: string; readonly apply: (said: Said) => Said }
+/** One way to change a policy: where, by names that may hold dots, and what it says there then. */
+type Edit = { readonly path: string; readonly steps: readonly string[]; readonly apply: (said: Said) => Said }
 
 /** What the schema of a role's policy takes, as JSON Schema writes it. */
 type Shape = Said
@@ -23,6 +23,7 @@ const at = (value: unknown, path: readonly string[], change: (was: unknown) => u
 
 const edit = (path: readonly string[], change: (was: unknown) => unknown): Edit => ({
   path: path.join('.'),
+  steps: path,
   apply: (said) => membersOf(at(said, path, change)),
 })
 
@@ -59,14 +60,22 @@ function sampleOf(given: Shape): unknown {
     : { [`x${fresh}`]: sampleOf(membersOf(shape.additionalProperties)) }
 }
 
-/** A sample that goes with what a list has: of a type that it has already, none would load. */
+/** More than there are workflow types to choose from. */
+const TRIES = 100
+
+/**
+ * A sample that goes with what a list has: of a type that it has already, none would load, and a word said twice says nothing.
+ * Undefined where it has all there is.
+ */
 function another(list: readonly unknown[], items: Shape): unknown {
   const typeOf = (each: unknown) => String(membersOf(each).workflowType)
   const types = new Set(list.map(typeOf))
-  for (;;) {
+  for (let tries = 0; tries < TRIES; tries += 1) {
     const sample = sampleOf(items)
-    if (typeOf(sample) === 'undefined' || !types.has(typeOf(sample))) return sample
+    const isSaid = typeOf(sample) === 'undefined' ? list.includes(sample) : types.has(typeOf(sample))
+    if (!isSaid) return sample
   }
+  return undefined
 }
 
 /** Every way to change one thing of what a policy says, or to say one thing more that its schema takes. */
@@ -81,8 +90,9 @@ function editsOf(said: unknown, given: Shape, path: readonly string[]): readonly
   if (Array.isArray(said)) {
     const items =
       shapes.map(({ items: each }) => membersOf(each)).find((each) => Object.keys(each).length > 0) ?? {}
+    const more = another(said, items)
     return [
-      edit(path, () => [...said, another(said, items)]),
+      ...(more === undefined ? [] : [edit(path, () => [...said, more])]),
       ...said.map((_, index) => edit(path, () => said.toSpliced(index, 1))),
       ...said.flatMap((each, index) => editsOf(each, items, [...path, String(index)])),
     ]
@@ -111,8 +121,8 @@ describe.each(agents.map((agent) => [agent.role, agent] as const))(
     const [rule] = listOf(membersOf(shipped.guard).allow)
     const short = edit(['guard', 'allow'], () => [rule]).apply(shipped)
     // With one of all that the schema takes, in the places where the shipped policy says nothing.
-    const full = editsOf(short, schema, []).reduce((said, { path, apply }) => {
-      const isMore = path.split('.').reduce<unknown>((each, key) => Object(each)[key], said) === undefined
+    const full = editsOf(short, schema, []).reduce((said, { steps, apply }) => {
+      const isMore = steps.reduce<unknown>((each, key) => Object(each)[key], said) === undefined
       return isMore ? apply(said) : said
     }, short)
 

@@ -6,7 +6,8 @@ import { inputShape } from '../../../src/guard/policy/inputs.ts'
 import type { GuardPolicy } from '../../../src/guard/policy/policy.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import { BORROWER, SELF } from '../fixtures.ts'
-import { deployment, REGISTRY } from '../kinds.ts'
+import { deployment } from '../kinds.ts'
+import { REGISTRY } from '../kinds-by-hand.ts'
 
 const VIEWS = parseAbi([
   'function terms() view returns ((uint8 kind, uint64 notice) found)',

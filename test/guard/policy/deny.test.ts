@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { holds, isMet } from '../../../src/guard/policy/conditions.ts'
 import { BORROWER, LOAN, MARKET, OTHER_MARKET, STRANGER } from '../fixtures.ts'
-import { answerOf, DESK, deployment, type Kind, kindOf } from '../kinds.ts'
+import type { Kind } from '../kind.ts'
+import { answerOf, DESK, deployment, kindOf } from '../kinds.ts'
 import { DEPLOY_RULE, judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const BATCH = 'role.allocator.vaultReallocationBatch'

@@ -4,7 +4,8 @@ import { parseExpression } from '../../../src/guard/policy/expression.ts'
 import { compileRuleset, type Ruleset } from '../../../src/guard/ruleset.ts'
 import { createReads } from '../../../src/guard/views.ts'
 import { deployment as liquidations, sections } from '../fixtures.ts'
-import { deployment, kindOf, REGISTRY } from '../kinds.ts'
+import { deployment, kindOf } from '../kinds.ts'
+import { REGISTRY } from '../kinds-by-hand.ts'
 import { judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const evaluate = (text: string, values: Readonly<Record<string, bigint>> = {}) =>

@@ -6,6 +6,7 @@ import { deployment as pinned } from '../kinds.ts'
 
 const [first, second] = pinned.markets
 const [fund = null] = pinned.funds
+const lending = { address: MARKET, codeHash: `0x${'71'.repeat(32)}`, asset: LOAN } as const
 if (first === undefined || second === undefined) throw new TypeError('two markets')
 const inEther = { ...second, loanAsset: pinned.assets[2]?.address ?? LOAN }
 const deployment = { ...pinned, markets: [first, inEther] }
@@ -52,6 +53,10 @@ it.each<readonly [string, bigint, FigureOf, Partial<Subject>, string]>([
   ],
   ['of the other market', 5_000_000n, { path: 'moves[].assets', place: [0], reference: '' }, {}, '5 sUSD'],
   ['of the fund', 5_000_000n, { path: 'bidAssets', reference: '' }, { fund, market: inEther }, '5 sUSD'],
+  ['of the vault', 5_000_000n, { path: 'minDepositAssets', reference: '' }, { vault: lending }, '5 sUSD'],
+  ['no limit', 0n, { path: 'maxDepositAssets', reference: '' }, { vault: lending }, 'no limit'],
+  ['a limit', 1_000_000n, { path: 'maxDepositAssets', reference: '' }, { vault: lending }, '1 sUSD'],
+  ['no least', 0n, { path: 'minDepositAssets', reference: '' }, { vault: lending }, '0 sUSD'],
   ['of shares', 1_234n, { path: 'minShares', reference: '' }, {}, '1,234 base units'],
   ['of assets that nothing tells', 1_234n, { path: 'assets', reference: '' }, {}, '1,234 base units'],
   ['of a share, inside of a struct', 1_500n, { path: 'report.value', reference: '5' }, {}, '1.5 a share'],

@@ -22,6 +22,8 @@ it('what is no function is refused', () => {
   expect(() => parseView('function f() returns (uint256)', 'at')).toThrow('f is not a view')
 })
 
+const nobody = () => false
+
 describe('functions that give away more than one action needs', () => {
   it.each([
     'function transfer(address to, uint256 value)',
@@ -51,7 +53,9 @@ describe('functions that give away more than one action needs', () => {
     'function transferOwnership(address owner)',
     'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 a, uint256 b, uint256 c, address d, address e, bytes f)',
   ])('are never allowed: %s', (signature) => {
-    expect(() => parseCallable(signature, 'at', false)).toThrow(/^at: .* is never allowed\./)
+    expect(() => parseCallable(signature, 'at', { carries: false, toListed: nobody })).toThrow(
+      /^at: .* is never allowed\./,
+    )
   })
   it('are allowed where they carry calls that rules hold, and only those', () => {
     const carrying = [
@@ -59,11 +63,32 @@ describe('functions that give away more than one action needs', () => {
       'function multicall(uint256 deadline, bytes[] data)',
       'function execute(address target, uint256 value, bytes data)',
     ]
-    for (const signature of carrying) expect(() => parseCallable(signature, 'at', true)).not.toThrow()
+    for (const signature of carrying)
+      expect(() => parseCallable(signature, 'at', { carries: true, toListed: nobody })).not.toThrow()
     for (const signature of [
       'function aDelegateCall(address to)',
       'function upgradeTo(address implementation)',
     ])
-      expect(() => parseCallable(signature, 'at', true)).toThrow('is never allowed')
+      expect(() => parseCallable(signature, 'at', { carries: true, toListed: nobody })).toThrow(
+        'is never allowed',
+      )
+  })
+
+  it('are allowed where a policy lists whom they give a vault’s shares or a role in it', () => {
+    const gifts = [
+      'function transfer(address to, uint256 value) returns (bool)',
+      'function grantRole(bytes32 role, address account)',
+    ]
+    for (const signature of gifts) {
+      const parse = (toListed: () => boolean) => parseCallable(signature, 'at', { carries: true, toListed })
+      expect(() => parse(nobody)).toThrow('is never allowed')
+      expect(() => parse(() => true)).not.toThrow()
+    }
+    expect(() =>
+      parseCallable('function transferOwnership(address owner)', 'at', {
+        carries: true,
+        toListed: () => true,
+      }),
+    ).toThrow('is never allowed')
   })
 })

@@ -1,7 +1,8 @@
 import { type Abi, type Address, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { BORROWER, STRANGER } from '../fixtures.ts'
-import { answerOf, DESK, deployment, kindOf, REGISTRY } from '../kinds.ts'
+import { answerOf, DESK, deployment, kindOf } from '../kinds.ts'
+import { REGISTRY } from '../kinds-by-hand.ts'
 import { judge, reasonOf, rulesetOf } from '../rules.ts'
 
 const kind = kindOf('rfq-cancel')

@@ -436,10 +436,14 @@ describe('an action on mobility', () => {
   ])('is refused: %s', (check, given) => expect(act(given)).toBe(check))
 })
 
-describe('the vault that may be deployed', () => {
-  it('is the one of the contracts here', () => {
-    const { bytecode } = loadArtifacts().LendingVault
+describe('the vault and the channel that may be deployed', () => {
+  it('are those of the contracts here', () => {
+    const { LendingVault, PartnerChannel } = loadArtifacts()
     const creations = file.allow.flatMap(({ creation }) => (creation === undefined ? [] : [creation]))
-    expect(creations).toEqual([{ codeHash: keccak256(bytecode), codeBytes: String(size(bytecode)) }])
+    expect(creations).toEqual(
+      [LendingVault, PartnerChannel].map(({ bytecode }) => ({
+        ...{ codeHash: keccak256(bytecode), codeBytes: String(size(bytecode)) },
+      })),
+    )
   })
 })

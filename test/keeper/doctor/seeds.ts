@@ -353,7 +353,7 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       other.signer = signer
     },
     says: (ward) => [
-      `${lower(signerOf('liquidator', ward).address)}, the signer of agents[1], the allocator, may not act at primeVault, growthVault`,
+      `${lower(signerOf('liquidator', ward).address)}, the signer of agents[1], the allocator, may not act at primeVault, growthVault, ownedVault`,
       `write ${lower(signerOf('allocator', ward).address)} with its key as agents[1].signer`,
     ],
   },

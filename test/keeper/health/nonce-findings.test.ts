@@ -3,7 +3,7 @@ import type { Head } from '../../../src/chain/nodes.ts'
 import { overdueOf, passedByOf } from '../../../src/keeper/health/nonce-findings.ts'
 import type { Attempt, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
-import { attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
+import { attemptOf, proposalOf, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const codes = (workflow: Workflow, nowMs: number) => overdueOf(workflow, nowMs).map(({ code }) => code)
 const NOW = 10_000_000
@@ -34,6 +34,14 @@ it.each([
 ])('says of %s that it is overdue one millisecond past %i', (_, limitMs, code, workflow, sinceMs) => {
   expect(codes(workflow, sinceMs + limitMs)).toEqual([])
   expect(codes(workflow, sinceMs + limitMs + 1)).toEqual([code])
+})
+
+it('says of a record that is not confirmed what holds for it: there is no chain to compare', () => {
+  const awaiting = { blockNumber: 7n, postconditions: [], sinceMs: NOW }
+  const record = proposalOf({ workflowType: 'role.vault_owner.vaultOwnerSettingsSave' })
+  const [said] = overdueOf(workflowOf('confirmed', { awaiting, proposal: record }), NOW + 660_001)
+  expect(said?.message).toMatch(/taken by the service to be saved, .* and see at the service whether/)
+  expect(said?.message).not.toMatch(/chain|nodes/)
 })
 
 type Given = Partial<Head> & { readonly nowMs?: number; readonly slot?: Slot['state'] }

@@ -21,7 +21,14 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
   const each = <Row>(count: number, row: (id: string) => Row) =>
     Array.from({ length: count }, (_, index) => row(`${number}-${index}`))
   const said = (id: string) => ({ subject: id, check: 'too_small', message: HOSTILE })
-  const role = { signer: '0xaa', mode: 'live', state: 'up', reason: null, decidedAtMs: nowMs() - 5_000 }
+  const role = {
+    signer: '0xaa',
+    mode: 'live',
+    state: 'up',
+    reason: null,
+    isByHand: false,
+    decidedAtMs: nowMs() - 5_000,
+  }
   return {
     keeper: {
       ...{ environment: 'test', chainId: 1, directory: '/x', version: '1', startedAtMs: 0, nowMs: nowMs() },

@@ -8,7 +8,9 @@ import { askPromtool } from '../../support/prometheus.ts'
 const facts = {
   ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },
   isInFleet: false,
-  roles: [{ role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false }],
+  roles: [
+    { role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false, isByHand: false },
+  ],
   alarmTargets: [],
 }
 const gauges: Gauges = {
@@ -32,6 +34,7 @@ const gauges: Gauges = {
   roles: [
     {
       role: 'liquidator',
+      isByHand: false,
       up: true,
       safe: { nonce_taken: 1 },
       workflowsLive: 2,
@@ -92,6 +95,31 @@ describe('metrics', () => {
     const after = await metrics.render(gauges)
     expect(after).toContain(`${alarm} 1\n`)
     expect(after).not.toContain('code="other"')
+  })
+
+  it('shows of a role that people work what happens, and nothing of what it never decides or owes', async () => {
+    const types = ['role.partner.partnerFeeSharesClaim'] as const
+    const roles = [{ role: 'partner', types, isShadow: false, isByHand: true }]
+    const metrics = createMetrics({ ...facts, roles })
+    const page = await metrics.render({
+      ...gauges,
+      roles: gauges.roles.map((each) => ({ ...each, role: 'partner', isByHand: true })),
+    })
+    const series = page.split('\n').filter((line) => line.includes('role="partner"'))
+    const names = new Set(series.map((line) => line.slice('rolekeeper_'.length, line.indexOf('{'))))
+    expect(series.length).toBeLessThan(25)
+    expect([...names].toSorted()).toEqual([
+      ...['allowance_used_ratio', 'approval_expires_seconds', 'budget_used_ratio', 'exposure_dollars'],
+      ...[
+        'gas_runway_workflows',
+        'inventory_tokens',
+        'last_act_age_seconds',
+        'native_balance_ether',
+        'role_up',
+      ],
+      ...['signers_safe', 'slot_age_seconds', 'slots_open', 'strikes_total', 'workflow_outcomes_total'],
+      ...['workflows_held', 'workflows_live'],
+    ])
   })
 
   it('has names, units and help that promtool has nothing to say about, those of Node included', async () => {

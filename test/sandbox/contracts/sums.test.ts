@@ -104,7 +104,7 @@ async function expectSumsKept() {
     market.read.totalBadDebt(at),
     market.read.totalDebt(at),
   ])
-  const lenders = [...vaults, world.rival.address]
+  const lenders = await market.read.vaults(at)
   const partitions = await Promise.all(lenders.map((vault) => market.read.partition([vault], at)))
   const shares = await Promise.all(
     lenders.map((vault) =>

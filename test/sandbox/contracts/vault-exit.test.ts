@@ -42,7 +42,7 @@ const leaveIdle = async (assets: bigint) => {
     relativeCapBps: 10_000,
     absoluteCapAssets: 2n ** 128n,
   }
-  await prime.write.setLiquidityBuffer([0], by(admin))
+  await prime.write.setSettings([0, EXIT_AT_ONCE, 0n, 0n], by(admin))
   await prime.write.setListing([market.address, all], by(admin))
   await prime.write.allocate([market.address, (await prime.read.idleAssets()) - assets], by(allocator))
 }
@@ -132,7 +132,7 @@ test('notice, interval and maturity each pay from their second on, and never at 
     expect(await vault.read.totalSupply()).toBe(0n)
   }
   const nonsense = { ...EXIT_AT_ONCE, kind: EXIT_TERM_KIND.notice }
-  expect(await refusal(world.prime.simulate.setExitTerms([nonsense], from(admin)))).toEqual([
+  expect(await refusal(world.prime.simulate.setSettings([0, nonsense, 0n, 0n], from(admin)))).toEqual([
     'ExitTermsOutOfRange',
   ])
 })
@@ -143,16 +143,18 @@ test('locked terms can be loosened and not tightened, and what loosens helps tho
   await growth.write.deposit([usd('100'), ann], by(ann))
   await growth.write.requestWithdrawal([await growth.read.convertToShares([usd('50')]), ann], by(ann))
   const { requestedAt } = await growth.read.request([1n])
-  await growth.write.setExitTerms([notice(60n)], by(admin))
+  await growth.write.setSettings([0, notice(60n), 0n, 0n], by(admin))
   expect((await growth.read.request([1n])).dueAt).toBe(requestedAt + 10n)
   await growth.write.lockTightening(by(admin))
   const tighter = { ...EXIT_AT_ONCE, kind: EXIT_TERM_KIND.interval, intervalSeconds: 1n }
   for (const terms of [notice(61n), tighter]) {
-    expect(await refusal(growth.simulate.setExitTerms([terms], from(admin)))).toEqual(['ExitTermsLocked'])
+    expect(await refusal(growth.simulate.setSettings([0, terms, 0n, 0n], from(admin)))).toEqual([
+      'ExitTermsLocked',
+    ])
   }
-  await growth.write.setExitTerms([notice(4n)], by(admin))
+  await growth.write.setSettings([0, notice(4n), 0n, 0n], by(admin))
   expect((await growth.read.request([1n])).dueAt).toBe(requestedAt + 4n)
-  await growth.write.setExitTerms([EXIT_AT_ONCE], by(admin))
+  await growth.write.setSettings([0, EXIT_AT_ONCE, 0n, 0n], by(admin))
   await growth.write.claimWithdrawal([1n], by(ann))
 })
 

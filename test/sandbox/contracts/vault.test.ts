@@ -65,8 +65,7 @@ test('only the allocator moves assets and only the owner lists markets', async (
     () => prime.simulate.deallocate([market.address, 1n], from(ann)),
     () => prime.simulate.reallocate([[move], []], from(ann)),
     () => prime.simulate.setListing([market.address, listing], from(ann)),
-    () => prime.simulate.setLiquidityBuffer([1], from(ann)),
-    () => prime.simulate.setExitTerms([EXIT_AT_ONCE], from(ann)),
+    () => prime.simulate.setSettings([1, EXIT_AT_ONCE, 0n, 0n], from(ann)),
     () => prime.simulate.lockTightening(from(ann)),
   ]) {
     expect(await refusal(call())).toEqual(refused)

@@ -86,6 +86,11 @@ export async function createWorld() {
     assetManager: randomAddress(),
     navReporter: randomAddress(),
     rivalManager: randomAddress(),
+    vaultOwner: randomAddress(),
+    curator: randomAddress(),
+    partner: randomAddress(),
+    weatherOwner: randomAddress(),
+    weatherPartner: randomAddress(),
   })
   const { admin, feeder, allocator, assetManager, contracts } = deployment
   // A cached block number would be wrong after each revert to a snapshot.

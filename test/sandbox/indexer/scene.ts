@@ -61,6 +61,11 @@ export async function createScene() {
     assetManager: randomAddress(),
     navReporter: navReporter.address,
     rivalManager: randomAddress(),
+    vaultOwner: randomAddress(),
+    curator: randomAddress(),
+    partner: randomAddress(),
+    weatherOwner: randomAddress(),
+    weatherPartner: randomAddress(),
   }
   const deployerKey = generatePrivateKey()
   const deployment = await deploySandbox({

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Address, type Hex, toHex } from 'viem'
+import { type Address, type Hex, toFunctionSelector, toHex } from 'viem'
 import type { Deployment } from '../../../sandbox/deploy/deploy.ts'
 import type {
   Canonical,
@@ -31,6 +31,8 @@ export const BORROWER = address(0xd1)
 /** The principal of every request here; the fixture's node says it holds 600 sUSD. */
 export const LIQUIDATOR = address(0xe1)
 const BALANCE = 600_000_000n
+/** What a token is asked for its decimals: it has 18. */
+const DECIMALS = toFunctionSelector('decimals()')
 export const SECRET = 'sk_test_0123456789abcdef'
 export const PUBLISHABLE = 'pk_test_0123456789abcdef'
 export const ORIGIN = 'http://app.test'
@@ -69,6 +71,10 @@ const CONTRACTS: Deployment['contracts'] = {
   ethReferenceOracle: { contractName: 'PriceOracle', address: address(0xf4) },
   btcExit: { contractName: 'ExitPool', address: address(0xf5) },
   ethExit: { contractName: 'ExitPool', address: address(0xf6) },
+  ownedVault: { contractName: 'LendingVault', address: address(0xc4) },
+  partnerChannel: { contractName: 'PartnerChannel', address: address(0xc5) },
+  weatherVault: { contractName: 'LendingVault', address: address(0xc6) },
+  weatherChannel: { contractName: 'PartnerChannel', address: address(0xc7) },
 }
 
 /** A clock that a test moves; sleeps are real. */
@@ -163,6 +169,9 @@ export const baseSnapshot: Snapshot = {
     },
   ],
   vaultReads: [],
+  channels: [],
+  wrappers: [],
+  fees: [],
   facilities: [facility(BORROWER)],
   positions: [BORROWER, LIQUIDATOR].map((walletAddress) => ({
     marketId: MARKET,
@@ -266,9 +275,10 @@ export async function startFixture(settings: Partial<ServiceSettings> = {}): Pro
       text += chunk
     })
     request.on('end', () => {
-      const { id } = JSON.parse(text)
+      const { id, params } = JSON.parse(text)
+      const result = params?.[0]?.data === DECIMALS ? 18n : BALANCE
       response.setHeader('content-type', 'application/json')
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: toHex(BALANCE, { size: 32 }) }))
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: toHex(result, { size: 32 }) }))
     })
   })
   await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve))

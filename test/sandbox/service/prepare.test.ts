@@ -286,12 +286,6 @@ describe('the request', () => {
     const answer = await f.post(PATH, { ...liquidation(), ...changes })
     expect([answer.status, answer.json.code]).toEqual([400, code])
   })
-
-  it('for a documented type that the sandbox does not carry out is blocked', async () => {
-    const prepared = await prepare({ ...liquidation(), workflowType: 'role.vault_owner.vaultAllocate' })
-    expect(prepared.preflight.blockedReasons).toEqual(['not_in_sandbox'])
-    expect(prepared.transactions).toEqual([])
-  })
 })
 
 describe('a hostile service', () => {

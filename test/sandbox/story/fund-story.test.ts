@@ -1,7 +1,7 @@
 import { createTestClient, http, parseUnits, publicActions } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
-import { loadKeys } from '../../../sandbox/cast/keys.ts'
+import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { recoveryFundAbi } from '../../../sandbox/contracts/abis.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
@@ -20,11 +20,7 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
   const deployment = await deploySandbox({
     rpcUrl: chain.rpcUrl,
     deployerKey: keys.deployer,
-    feeder: privateKeyToAddress(keys.feeder),
-    allocator: privateKeyToAddress(generatePrivateKey()),
-    assetManager: privateKeyToAddress(generatePrivateKey()),
-    navReporter: privateKeyToAddress(generatePrivateKey()),
-    rivalManager: privateKeyToAddress(generatePrivateKey()),
+    ...peopleOf(keys),
   })
   const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), cacheTime: 0 }).extend(
     publicActions,

@@ -1,15 +1,13 @@
 import { createTestClient, http, publicActions } from 'viem'
-import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
-import { loadKeys } from '../../../sandbox/cast/keys.ts'
+import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { createTradeStory } from '../../../sandbox/story/trade-story.ts'
 import { systemClock } from '../../../src/clock.ts'
-import type { ServiceRole } from '../../../src/service/contract/roles.ts'
 import { startAnvil } from '../../support/anvil.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
@@ -25,15 +23,10 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   const chain = await startAnvil()
   const keys = loadKeys(directory)
   const { rpcUrl, chainId } = chain
-  const roleOf = (role: ServiceRole) => privateKeyToAddress(keys.roles[role].privateKey)
   const deployment = await deploySandbox({
     rpcUrl,
     deployerKey: keys.deployer,
-    feeder: privateKeyToAddress(keys.feeder),
-    allocator: roleOf('allocator'),
-    assetManager: roleOf('asset-manager'),
-    navReporter: roleOf('nav-reporter'),
-    rivalManager: privateKeyToAddress(keys.rivalManager),
+    ...peopleOf(keys),
   })
   const transactions = createTransactions(rpcUrl, chainId)
   await fundCast(rpcUrl, deployment, keys, transactions)

@@ -5,7 +5,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { marketOfBorrower } from '../../../sandbox/cast/borrowers.ts'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
-import { loadKeys, type SandboxKeys } from '../../../sandbox/cast/keys.ts'
+import { loadKeys, peopleOf, type SandboxKeys } from '../../../sandbox/cast/keys.ts'
 import type { Chain } from '../../../sandbox/chain/chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../../../sandbox/contracts/abis.ts'
@@ -31,11 +31,7 @@ beforeAll(async () => {
   deployment = await deploySandbox({
     rpcUrl: chain.rpcUrl,
     deployerKey: keys.deployer,
-    feeder: privateKeyToAddress(keys.feeder),
-    allocator: privateKeyToAddress(keys.roles.allocator.privateKey),
-    assetManager: privateKeyToAddress(keys.roles['asset-manager'].privateKey),
-    navReporter: privateKeyToAddress(keys.roles['nav-reporter'].privateKey),
-    rivalManager: privateKeyToAddress(keys.rivalManager),
+    ...peopleOf(keys),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
   await chain.mineEvery(0)

@@ -124,6 +124,7 @@ function roleCard({
   mode,
   state,
   reason,
+  isByHand,
   decidedAtMs,
   proposals,
   passedOver,
@@ -141,14 +142,21 @@ function roleCard({
     'article',
     { class: 'card', 'data-state': word },
     h('h3', {}, role, h('span', { class: 'mode' }, mode)),
-    h('p', {}, badge(word, said), h('span', { class: 'note' }, 'decided ', when(decidedAtMs))),
+    h(
+      'p',
+      {},
+      badge(word, said),
+      isByHand
+        ? h('span', { class: 'note' }, 'worked by hand: rolekeeper submit')
+        : h('span', { class: 'note' }, 'decided ', when(decidedAtMs)),
+    ),
     reason === null ? '' : h('p', { class: 'wrong' }, reason),
     h(
       'p',
       { class: 'figures' },
       `${live} under way`,
       held > 0 ? `, ${held} held` : '',
-      ` · ${proposals} proposed, ${passedOver} left alone`,
+      isByHand ? '' : ` · ${proposals} proposed, ${passedOver} left alone`,
     ),
     checks.length === 0
       ? ''

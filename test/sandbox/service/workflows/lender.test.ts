@@ -1,6 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { assetAbi, lendingVaultAbi } from '../../../../sandbox/contracts/abis.ts'
+import type { PreparedWorkflow } from '../../../../src/service/contract/prepared-workflow.ts'
 import { usd } from '../../indexer/scene.ts'
 import { createWorkflowScene, type WorkflowScene } from './scene.ts'
 
@@ -148,6 +149,110 @@ test('a lender gets every reason that the vault would have', async () => {
   expect(await withdrawing({})).toEqual(['redemption_frozen', 'principal_shares_too_few'])
   expect(await requesting({})).toEqual(['redemption_frozen', 'principal_shares_too_few'])
   await restore()
+})
+
+test('an investor passes shares on as the profile allows, queues them, and is paid its own request alone', async () => {
+  const { prepare, carryOut, reasons, scene } = world
+  const { client } = scene
+  const ROLE = 'role.lender'
+  const REQUEST = `${ROLE}.investorRequestRedeem`
+  const FULFILL = `${ROLE}.investorFulfillRedeem`
+  const MOBILITY = `${ROLE}.vaultShareMobilityInvestorAction`
+  const done = async (prepared: PreparedWorkflow, account: Address) =>
+    expect((await carryOut(prepared, account)).status).toBe('final_success')
+  const ann = await world.trader({ sUSD: usd('90') })
+  const ben = await world.trader({})
+  const deposit = { vaultAddress: prime, receiverAddress: ann, minShares: '1', assets: String(usd('90')) }
+  expect(await reasons('deposit', ann, { ...deposit, receiverAddress: prime })).toEqual(['receiver_is_vault'])
+  await done(await prepare('deposit', ann, deposit), ann)
+  const held = await sharesOf(prime, ann)
+
+  const transfer = { vaultAddress: prime, recipientAddress: ben, shares: String(held / 3n) }
+  const passing = (changes: object, who = ann) =>
+    reasons(MOBILITY, who, { action: 'transfer', ...transfer, ...changes })
+  expect(await reasons(MOBILITY, undefined, { action: 'transfer', ...transfer })).toEqual([
+    'principal_required',
+  ])
+  expect(await passing({ vaultAddress: NOBODY })).toEqual(['vault_not_found'])
+  expect(await passing({ shares: '0' })).toEqual(['amount_is_zero'])
+  expect(await passing({ shares: String(held) })).toEqual([])
+  expect(await passing({ shares: String(held + 1n) })).toEqual(['principal_shares_too_few'])
+  expect(await passing({ recipientAddress: zeroAddress })).toEqual(['receiver_is_zero'])
+  expect(await passing({ recipientAddress: prime })).toEqual(['receiver_is_vault'])
+  expect(await passing({ recipientAddress: ann })).toEqual(['recipient_is_principal'])
+  const given = await prepare(MOBILITY, ann, { action: 'transfer', ...transfer })
+  expect(given.preflight.revalidateAtExecution).toEqual(['shares_transferable', 'intent_not_expired'])
+  await done(given, ann)
+  expect(await sharesOf(prime, ben)).toBe(held / 3n)
+
+  // The manager closes the shares: to all but those it trusts, then to all.
+  const manager = { ...at(prime), account: scene.deployment.assetManager }
+  const profile = (next: number) =>
+    client.writeContractSync({ ...manager, functionName: 'setTransferProfile', args: [next] })
+  await profile(1)
+  expect(await passing({})).toEqual(['recipient_not_trusted'])
+  await client.writeContractSync({ ...manager, functionName: 'setTrustedRecipient', args: [ben, true] })
+  await done(await prepare(MOBILITY, ann, { action: 'transfer', ...transfer }), ann)
+  await profile(2)
+  expect(await passing({})).toEqual(['transfers_frozen'])
+  await profile(0)
+
+  // Anyone may end a pause, once it has lasted its time and not a second sooner.
+  const restoring = (who?: Address) => reasons(MOBILITY, who, { vaultAddress: prime, action: 'restore' })
+  expect(await restoring(ben)).toEqual(['share_mobility_not_paused'])
+  await pause('loss under count')
+  const request = { vaultAddress: prime, shares: String(held / 6n), receiverAddress: ann }
+  const queueing = (changes: object, who = ann) => reasons(REQUEST, who, { ...request, ...changes })
+  expect(await passing({})).toEqual(['share_mobility_paused'])
+  expect(await queueing({})).toEqual(['redemption_frozen'])
+  const restoreAfter = await client.readContract({ ...at(prime), functionName: 'restoreAfter' })
+  await world.mineAt(restoreAfter - 1n)
+  expect(await restoring(ben)).toEqual(['restore_not_due'])
+  await world.mineAt(restoreAfter)
+  expect(await restoring()).toEqual(['principal_required'])
+  const over = await prepare(MOBILITY, ben, { vaultAddress: prime, action: 'restore' })
+  expect(over.preflight.revalidateAtExecution).toEqual(['restore_due', 'intent_not_expired'])
+  await done(over, ben)
+  expect(await restoring(ben)).toEqual(['share_mobility_not_paused'])
+
+  // Where the vault pays by notice, each waits for it, and asks for its own.
+  const notice = await world.trader({ sUSD: usd('60') })
+  await done(
+    await prepare('deposit', notice, {
+      ...deposit,
+      vaultAddress: growth,
+      receiverAddress: notice,
+      assets: String(usd('60')),
+    }),
+    notice,
+  )
+  const all = await sharesOf(growth, notice)
+  const slow = { vaultAddress: growth, shares: String(all), receiverAddress: notice }
+  expect(await queueing({ ...slow, shares: String(all + 1n) }, notice)).toEqual(['principal_shares_too_few'])
+  expect(await queueing({ ...slow, shares: '1' }, notice)).toEqual(['amount_is_zero'])
+  expect(await queueing({ ...slow, receiverAddress: growth }, notice)).toEqual(['receiver_is_vault'])
+  expect(await queueing({ vaultAddress: NOBODY })).toEqual(['vault_not_found'])
+  const queued = await prepare(REQUEST, notice, slow)
+  expect(queued.preflight.revalidateAtExecution).toEqual(['redemption_open', 'intent_not_expired'])
+  await done(queued, notice)
+  const requestId = (await client.readContract({ ...at(growth), functionName: 'queueEnd' })) - 1n
+  const claim = { vaultAddress: growth, requestId: String(requestId) }
+  const paying = (who?: Address, changes: object = {}) => reasons(FULFILL, who, { ...claim, ...changes })
+  const { dueAt } = await client.readContract({ ...at(growth), functionName: 'request', args: [requestId] })
+  await world.mineAt(dueAt - 1n)
+  expect(await paying(notice)).toEqual(['notice_not_elapsed'])
+  expect(await paying(ben)).toEqual(['notice_not_elapsed', 'request_of_another'])
+  await world.mineAt(dueAt)
+  expect(await paying()).toEqual(['principal_required'])
+  expect(await paying(ben)).toEqual(['request_of_another'])
+  expect(await paying(notice, { requestId: String(requestId + 1n) })).toEqual(['request_not_found'])
+  // Leading zeros name the same request.
+  expect(await paying(ben, { requestId: `0${requestId}` })).toEqual(['request_of_another'])
+  const paid = await prepare(FULFILL, notice, claim)
+  expect(paid.preflight.revalidateAtExecution).toEqual(['redemption_due', 'intent_not_expired'])
+  await done(paid, notice)
+  expect(await cashOf(notice)).toBeGreaterThanOrEqual(usd('60') - 1n)
+  expect(await paying(notice)).toEqual(['request_already_paid'])
 })
 
 test('a request waits for those before it and for the money', async () => {

@@ -2,18 +2,30 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Address, type Hex, maxUint256 } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { assetAbi } from '../../../../sandbox/contracts/abis.ts'
+import type { RecordKind } from '../../../../sandbox/service/records.ts'
 import { startService } from '../../../../sandbox/service/service.ts'
 import { systemClock } from '../../../../src/clock.ts'
-import { type WorkflowProgress, workflowProgress } from '../../../../src/service/contract/assumptions.ts'
+import {
+  CREDENTIAL_HEADERS,
+  type WorkflowProgress,
+  workflowProgress,
+} from '../../../../src/service/contract/assumptions.ts'
 import {
   type PreparedWorkflow,
   preparedWorkflow,
 } from '../../../../src/service/contract/prepared-workflow.ts'
+import {
+  walletChallenge,
+  walletSession,
+} from '../../../../src/service/contract/wallet-session-assumptions.ts'
 import type { WorkflowInput, WorkflowType } from '../../../../src/service/contract/workflow-types.ts'
 import { poorDonor } from '../../../support/donor.ts'
 import { createScene, SENT } from '../../indexer/scene.ts'
 import { newKey, secretHeaders } from '../fixture.ts'
+
+const CONTROL_TOKEN = 'control-token-of-the-workflow-scene'
 
 export type WorkflowScene = Awaited<ReturnType<typeof createWorkflowScene>>
 
@@ -35,11 +47,16 @@ export async function createWorkflowScene() {
     host: '127.0.0.1',
     credentials: { secretKey: 'sk_test_0123456789abcdef', publishableKey: 'pk', origins: [] },
     donor: poorDonor,
+    controlToken: CONTROL_TOKEN,
     onCrash: (error) => crashes.push(error),
   })
 
-  const ask = async (path: string, body?: object): Promise<unknown> => {
-    const headers = { ...secretHeaders, 'content-type': 'application/json', 'idempotency-key': newKey() }
+  const ask = async (
+    path: string,
+    body?: object,
+    credentials: Record<string, string> = secretHeaders,
+  ): Promise<unknown> => {
+    const headers = { ...credentials, 'content-type': 'application/json', 'idempotency-key': newKey() }
     const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) }
     const response = await fetch(`${service.url}${path}`, init)
     const json = await response.json()
@@ -50,23 +67,46 @@ export async function createWorkflowScene() {
     workflowType: T,
     principalAddress: Address | undefined,
     input: WorkflowInput<T>,
+    credentials?: Record<string, string>,
   ): Promise<PreparedWorkflow> => {
     await scene.caughtUp(canonical)
     const body = { workflowType, chainId, principalAddress, input }
-    return preparedWorkflow.parse(await ask('/v1/workflows/prepare', body))
+    return preparedWorkflow.parse(await ask('/v1/workflows/prepare', body, credentials))
   }
 
   return {
     scene,
     canonical,
     crashes,
+    ask,
     prepare,
+    /** Prove a wallet by its key: the credentials of its session. */
+    session: async (key: Hex): Promise<Record<string, string>> => {
+      const account = privateKeyToAccount(key)
+      const asked = { address: account.address, chainId }
+      const challenge = walletChallenge.parse(await ask('/v1/wallet-sessions/challenges', asked))
+      const signature = await account.signMessage({ message: challenge.message })
+      const proof = { challengeId: challenge.challengeId, signature }
+      const { session } = walletSession.parse(await ask('/v1/wallet-sessions/confirm', proof))
+      return { [CREDENTIAL_HEADERS.walletSession]: session }
+    },
+    /** Review what lives at the service, as who runs the sandbox. */
+    review: async (kind: RecordKind, key: string, status: string): Promise<void> => {
+      const control = { authorization: `Bearer ${CONTROL_TOKEN}` }
+      const headers = { ...control, 'content-type': 'application/json' }
+      const body = JSON.stringify({ kind, key, status })
+      const url = `${service.url}/sandbox-control/reviews`
+      const response = await fetch(url, { method: 'PUT', headers, body })
+      if (response.status !== 200) throw new TypeError(`review: ${response.status} ${await response.text()}`)
+    },
     /** Prepare what must be refused, and say why it is. */
     reasons: async <T extends WorkflowType>(
       type: T,
       principal: Address | undefined,
       input: WorkflowInput<T>,
-    ): Promise<readonly string[]> => (await prepare(type, principal, input)).preflight.blockedReasons,
+      credentials?: Record<string, string>,
+    ): Promise<readonly string[]> =>
+      (await prepare(type, principal, input, credentials)).preflight.blockedReasons,
     /** Send what was prepared, register it, and say how far it is when two blocks are on top. */
     carryOut: async (
       { requestId, preflight, transactions }: PreparedWorkflow,
