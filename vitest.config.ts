@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { WAIT_MS_MAX } from './test/support/until.ts'
 
 // Start keepers, processes or servers that a test may leave behind: each file has a worker of its own.
 const APART = [
@@ -19,9 +20,11 @@ process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
 export default defineConfig({
   test: {
     globalSetup: ['test/support/setup.ts'],
-    // Real anvil, HTTP and KMS servers start in hooks; two cores share them.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    setupFiles: ['test/support/seeds.ts'],
+    // Only a system that hangs meets these: how fast something is, the benchmarks say.
+    expect: { poll: { timeout: WAIT_MS_MAX } },
+    testTimeout: 5 * WAIT_MS_MAX,
+    hookTimeout: 5 * WAIT_MS_MAX,
     retry: 0,
     // Most of them wait for a chain or a server: one worker, as Vitest takes on two cores, leaves these idle.
     maxWorkers: 2,

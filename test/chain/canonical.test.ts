@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
 import type { Head, MinedTransaction } from '../../src/chain/nodes.ts'
@@ -8,6 +8,7 @@ import { seekMined } from '../../src/chain/seek.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createModelChain } from '../support/model-chain.ts'
+import { until } from '../support/until.ts'
 import { SIGNER } from '../support/workflows.ts'
 
 const OTHER = `0x${'99'.repeat(20)}` as const
@@ -192,10 +193,10 @@ describe('following the canonical chain', () => {
     const report = Promise.withResolvers<void>()
     world.reported = report.promise
     model.reorg(6, [own(0)], EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY)
-    await vi.waitFor(() => expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n))
+    await until(() => expect(facts().minedAt(0)?.receipt.blockNumber).toBe(11n))
     expect(facts().finalized).toBe(10n)
     report.resolve()
-    await vi.waitFor(() => expect(facts().finalized).toBe(13n))
+    await until(() => expect(facts().finalized).toBe(13n))
   })
 
   it('takes nothing for final, after a gap and a fork, that is of another fork again than the head beside it', async () => {
@@ -203,7 +204,7 @@ describe('following the canonical chain', () => {
     const many = (blocks: number) => Array.from({ length: blocks }, () => EMPTY)
     beforeFinal(() => model.reorg(20, ...many(30)))
     model.reorg(8, ...many(80))
-    await vi.waitFor(() => expect(facts()).toMatchObject({ head: { number: 92n }, finalized: 91n }))
+    await until(() => expect(facts()).toMatchObject({ head: { number: 92n }, finalized: 91n }))
     expect(world.finalAt.get(82n)).toBe(-1n)
     expect(world.finals).toEqual([9n, 91n])
     expect(world.forks).toMatchObject([{ was: { number: 9n }, fromBlock: 9n, doubtedFrom: 0n }])
@@ -214,7 +215,7 @@ describe('following the canonical chain', () => {
     // Blocks 8 to 11 go, none of which was final: by then 8 is, of the others, and what was found in the old one is not.
     beforeFinal(() => model.reorg(4, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY))
     model.mine(EMPTY)
-    await vi.waitFor(() => expect(facts()).toMatchObject({ head: { number: 12n }, finalized: 8n }))
+    await until(() => expect(facts()).toMatchObject({ head: { number: 12n }, finalized: 8n }))
     expect(world).toMatchObject({ finals: [6n, 8n], failures: 1, moves: 1, forks: [] })
   })
 
@@ -238,14 +239,14 @@ describe('following the canonical chain', () => {
     await settled()
     expect(world.finals).toEqual([6n])
     model.hide(null)
-    await vi.waitFor(() => expect(world.forks).toMatchObject([{ was: { number: 6n } }]))
+    await until(() => expect(world.forks).toMatchObject([{ was: { number: 6n } }]))
   })
 
   it('takes nothing for final, after a gap, that is of another fork than the head beside it', async () => {
     const { model, world, beforeFinal } = await createScene({ confirmations: 1n })
     beforeFinal(() => model.reorg(2, EMPTY, EMPTY))
     model.mine(...Array.from({ length: 70 }, () => EMPTY))
-    await vi.waitFor(() => expect(world.finals).toEqual([9n, 79n]))
+    await until(() => expect(world.finals).toEqual([9n, 79n]))
     expect(world).toMatchObject({ failures: 1, forks: [] })
   })
 

@@ -51,7 +51,7 @@ beforeAll(async () => {
   await journal.archiveSlice(5_000, 0)
   store.close()
   await redis.client().config('SET', 'requirepass', PASSWORD)
-}, 20_000)
+})
 afterAll(() => redis.stop())
 
 const run = (...args: readonly string[]) => runCommand(args, ENV)

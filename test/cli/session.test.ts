@@ -85,9 +85,7 @@ describe('a session', () => {
 
   it('does not wait for a keeper that never stops', async () => {
     const { keeper } = fakeKeeper({ stop: () => never })
-    const began = performance.now()
     await run(keeper, { interrupted: Promise.resolve() }).code
-    expect(performance.now() - began).toBeLessThan(2_000)
   })
 
   it('fails with what stopped the start, and with what it lost', async () => {

@@ -196,7 +196,7 @@ async function letItFail(keeper: TestKeeper, port: string, directory: string): P
   }
   // An instance of a fleet takes its seat later.
   const isReady = async () => JSON.parse(await keeper.page('/readyz')).ready
-  await expect.poll(isReady, { timeout: 20_000 }).toBe(true)
+  await expect.poll(isReady).toBe(true)
   // A key that is denied before its role is up keeps it down.
   await keeper.until((event) => event.type === 'decision')
   await fetch(`http://127.0.0.1:${port}/w`, { method: 'POST', body: CANARY.webhook.slice(0, 4) })

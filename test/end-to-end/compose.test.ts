@@ -192,4 +192,4 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   await b.until(/succeeded/, b.shown())
   // The user that the page gives Redis may do all that this took.
   expect(await client.acl('LOG')).toEqual([])
-}, 120_000)
+})

@@ -121,7 +121,7 @@ async function setStage(): Promise<void> {
   // What a key sent before a keeper began, and is not final, is nobody's.
   const setAt = await client().getBlockNumber()
   const final = async () => (await client().getBlock({ blockTag: 'finalized' })).number
-  await expect.poll(final, { timeout: 20_000 }).toBeGreaterThanOrEqual(setAt)
+  await expect.poll(final).toBeGreaterThanOrEqual(setAt)
 }
 
 const sharesOf = (assets: bigint): Promise<bigint> =>

@@ -64,7 +64,7 @@ it('says of what the service shows that it is stale, and of a key that is denied
   )
   expect(broken).toMatchObject({ code: expect.stringMatching(/^service\./) })
   expect(JSON.parse(await keeper.page('/readyz'))).toMatchObject({ ready: false, cause: 'service' })
-}, 90_000)
+})
 
 it('names a node that hangs, and neither the chain nor the service nor the roles for it', async () => {
   const { id, nodes, finality } = world.config().chain
@@ -82,7 +82,7 @@ it('names a node that hangs, and neither the chain nor the service nor the roles
     await world.rest()
     await node.stop()
   }
-}, 60_000)
+})
 
 it('names a stream that is open and says nothing, while polling goes on', async () => {
   const keeper = await world.start()
@@ -94,7 +94,7 @@ it('names a stream that is open and says nothing, while polling goes on', async 
   expect(JSON.parse(await keeper.page('/readyz'))).toMatchObject({ ready: true })
   world.service.setFault({})
   await keeper.until(facetIs('stream', '', 'ok'))
-}, 60_000)
+})
 
 it('names the pause and not the roles that do nothing for it, with who and why', async () => {
   const keeper = await world.start()
@@ -107,7 +107,7 @@ it('names the pause and not the roles that do nothing for it, with who and why',
   expect([cause, facets.pause.message]).toEqual(['pause', expect.stringContaining('the oracle is late')])
   await runCommand(['resume', '--directory', directory])
   await keeper.until(facetIs('pause', '', 'ok'))
-}, 30_000)
+})
 
 it('shows how the keeper of a directory stands, and fails where none works', async () => {
   const keeper = await world.start()
@@ -130,7 +130,7 @@ it('shows how the keeper of a directory stands, and fails where none works', asy
     err: expect.stringContaining('No keeper answers in'),
   })
   expect(await runCommand(['status', '--directory', '/nope'])).toMatchObject({ code: 2 })
-}, 30_000)
+})
 
 describe('secrets', () => {
   let there: SecretManagers
@@ -169,7 +169,7 @@ describe('secrets', () => {
       there.fault = 'none'
       await keeper.keeper.stop({ drainMs: 0 })
     }
-  }, 60_000)
+  })
 
   it('of which a new one does not work are named as the cause, until one works again', async () => {
     const keeper = await startBySecrets()
@@ -189,5 +189,5 @@ describe('secrets', () => {
     } finally {
       await keeper.keeper.stop({ drainMs: 0 })
     }
-  }, 60_000)
+  })
 })

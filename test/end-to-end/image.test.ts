@@ -113,7 +113,7 @@ describe('what it copies, beside a sandbox, for a user who may write the folder 
     for (const open of [root, dirname(config)]) chmodSync(open, 0o755)
     if (isRoot) chownSync(state, NOBODY, NOBODY)
     else execFileSync('chmod', ['-R', 'a-w', app])
-  }, 120_000)
+  })
   afterAll(async () => {
     await sandbox?.stop()
     removeDirectory(directory)
@@ -157,5 +157,5 @@ describe('what it copies, beside a sandbox, for a user who may write the folder 
     const { status, stdout, stderr } = await rolekeeper('run', '--config', config, '--for', '2s')
     expect({ status, stderr }).toMatchObject({ status: 0 })
     expect(stdout).toMatch(/● ready/)
-  }, 60_000)
+  })
 })

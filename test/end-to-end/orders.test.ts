@@ -331,16 +331,16 @@ describe('what people order of a fleet', () => {
     const order = ['submit', 'deposit', '--role', 'liquidator', '--input']
     const following = rolekeeper(...order, inputFile('6000000', key().address), ...machine, '--json')
     const placed = () => redis.client().hlen(`{rk:main}:orders:${key().address.toLowerCase()}`)
-    await expect.poll(placed, { timeout: 5_000 }).toBe(1)
+    await expect.poll(placed).toBe(1)
     const first = await world.start(fleetOf('a'))
     const event = await first.until(held)
     const id = event.type === 'held' ? event.id : ''
     await world.rest()
     await world.start(fleetOf('b'))
     await expect
-      .poll(() => rolekeeper('approve', ...machine), { timeout: 10_000 })
+      .poll(() => rolekeeper('approve', ...machine))
       .toMatchObject({ out: expect.stringContaining(id.slice(0, 8)) })
-    await expect.poll(placed, { timeout: 5_000 }).toBe(0)
+    await expect.poll(placed).toBe(0)
     expect(await approve(id, ...machine)).toMatchObject({ code: 0 })
     const other = await rolekeeper('reject', id, ...machine)
     expect(other.err).toMatch(/answered workflow .* otherwise|does not wait/)
@@ -384,7 +384,7 @@ describe('a transaction of others that stays pending at our next nonce', () => {
     })
     await begun.until((event) => event.type === 'slot' && event.nonce === nonce && event.state === 'sent')
     await client.setIntervalMining({ interval: 1 })
-    await expect.poll(show, { timeout: 20_000 }).toContain(`${signer}  at work  next nonce ${nonce + 1}`)
+    await expect.poll(show).toContain(`${signer}  at work  next nonce ${nonce + 1}`)
     expect(await client.getTransactionReceipt({ hash }).catch(() => null)).toBeNull()
     expect(await sent()).toBe(nonce + 1)
   })
@@ -410,8 +410,7 @@ describe('the metrics of a keeper', () => {
       for (const name of families.fed) fed.add(name)
       return families.all
     }
-    const untilFed = (name: string) =>
-      expect.poll(async () => scrape().then(() => fed.has(name)), { timeout: 20_000 }).toBe(true)
+    const untilFed = (name: string) => expect.poll(async () => scrape().then(() => fed.has(name))).toBe(true)
 
     // Of three nodes one lies once, and one falls behind.
     liar.setFaults({ deed: { kind: 'change', change: () => '0x1' }, methods: ['eth_getBalance'], times: 1 })
@@ -492,7 +491,7 @@ describe('a reorg past finality that takes back what a workflow ended by', () =>
     await rpc('anvil_reorg', Number((await client.getBlockNumber()) - before), [])
     expect(await sent()).toBe(next - 2)
     await begun.until((event) => alarmOf(event).code === 'chain.reorg_past_finality')
-    await expect.poll(show, { timeout: 20_000 }).toContain(`nonce ${next - 2} final, and the chain does not`)
+    await expect.poll(show).toContain(`nonce ${next - 2} final, and the chain does not`)
     await expect.poll(show).toContain('(succeeded)')
     expect((await order('release', signer)).err).toContain('not_proven')
     for (const nonce of [next - 2, next - 1]) {
@@ -503,7 +502,7 @@ describe('a reorg past finality that takes back what a workflow ended by', () =>
       event.type === 'slot' && event.nonce === nonce && event.purpose === 'noop' && event.state === 'sent'
     await Promise.all([begun.until(isSent(next - 2)), begun.until(isSent(next - 1))])
     await client.setIntervalMining({ interval: 1 })
-    await expect.poll(async () => (await order('release', signer, '--yes')).code, { timeout: 20_000 }).toBe(0)
+    await expect.poll(async () => (await order('release', signer, '--yes')).code).toBe(0)
     await expect.poll(show).toContain(`${signer}  at work  next nonce ${next}`)
     expect(await sent()).toBe(next)
   })

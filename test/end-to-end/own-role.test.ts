@@ -71,7 +71,7 @@ it('staffs the role that the page writes, word for word, and carries its first w
     keeper.kill('SIGTERM')
     await exited
   }
-}, 60_000)
+})
 
 const BORROWERS = 100_000
 
@@ -135,4 +135,4 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     await client.close()
     await service.close()
   }
-}, 60_000)
+})

@@ -23,7 +23,7 @@ async function order(verb: SignerOrder['verb']): Promise<string> {
   const journal = readSqliteJournal(directory)
   try {
     return await expect
-      .poll(() => journal.getValue(replyKey(id)), { timeout: 10_000 })
+      .poll(() => journal.getValue(replyKey(id)))
       .not.toBeNull()
       .then(async () => String(await journal.getValue(replyKey(id))))
   } finally {

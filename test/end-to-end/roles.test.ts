@@ -72,7 +72,7 @@ it(
     const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl) })
     const begunAt = await client.getBlockNumber()
     const final = async () => (await client.getBlock({ blockTag: 'finalized' })).number
-    await expect.poll(final, { timeout: 20_000 }).toBeGreaterThanOrEqual(begunAt)
+    await expect.poll(final).toBeGreaterThanOrEqual(begunAt)
     const { keeper, until, page } = await session.begin('live')
     const missing = new Set<string>(WORKFLOW_TYPES)
     const all = until((event) => {
@@ -91,7 +91,7 @@ it(
     // Of whom people work nothing moves, and a quiet account gets no page but its first.
     const moving = [staffed.filter(({ role }) => decides(role)), deployment.vaults, deployment.funds]
     const counted = async () => countsOf(await pagesOf(session.config))
-    await expect.poll(counted, { timeout: 20_000 }).toEqual(moving.map(({ length }) => length))
+    await expect.poll(counted).toEqual(moving.map(({ length }) => length))
     await keeper.stop({ drainMs: 0 })
     await expectAccountsToSum(session)
     const { workflows } = keeper.summary()

@@ -28,7 +28,7 @@ beforeAll(async () => {
   scene = await createSavingScene()
   tap = await startTap(scene.sandbox.info.serviceUrl)
   place = scene.configFile('alone', { serviceUrl: tap.url })
-}, 60_000)
+})
 afterAll(async () => {
   for (const { process } of children) process.kill('SIGKILL')
   await tap.stop()
@@ -91,7 +91,7 @@ it('is saved once, under one key, through kill -9 before its POST, before its an
     expect(await journal.ledgerEntry(`0x${digest}`, signer)).toMatchObject({ kind: 'challenge' })
   }
   await journal.close()
-}, 60_000)
+})
 
 it('is not posted again by itself while a pause is on, and is once it is taken back', async () => {
   bodies = []
@@ -119,4 +119,4 @@ it('is not posted again by itself while a pause is on, and is once it is taken b
   await keeper.until(isIn('succeeded'))
   expect(scene.saved()).toMatchObject({ useCases: [useCase], performed: before.performed + 1 })
   expect([bodies.length, new Set(bodies).size]).toEqual([2, 1])
-}, 60_000)
+})

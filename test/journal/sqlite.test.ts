@@ -9,6 +9,7 @@ import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
+import { until } from '../support/until.ts'
 import { SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 import { describeJournal, type JournalHouse } from './contract.ts'
 
@@ -61,8 +62,8 @@ describe('the SQLite journal on its disk', () => {
     await journal.barrier()
     // More than twice the log that SQLite itself lets grow before a commit does the work.
     expect(statSync(join(directory, 'journal.sqlite-wal')).size).toBeGreaterThan(8_000_000)
-    await vi.waitFor(() => expect(checkpointed()).toBe(200), { timeout: 20_000, interval: 100 })
-  }, 30_000)
+    await until(() => expect(checkpointed()).toBe(200), 100)
+  })
 
   it('lets a barrier pass that waits while it is closed, with everything on disk', async () => {
     await journal.setValue('a', '1')

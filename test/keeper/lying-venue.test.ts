@@ -128,7 +128,7 @@ it('gives a venue in a block the gas of its trial, so that it cannot tell one fr
   const keeper = await start()
   await keeper.until(reached('confirmed', SALE))
   expect(await ownsBtc()).toBe(HELD - parseUnits('1', 8))
-}, 60_000)
+})
 
 it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and leaves it nothing to take', async () => {
   const { client, at } = world.scene
@@ -148,4 +148,4 @@ it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and
   const allowance = { abi: assetAbi, address: at('sBTC'), functionName: 'allowance' } as const
   expect(await client.readContract({ ...allowance, args: [world.signer, venue] })).toBe(0n)
   expect(keeper.events.filter(reached('in_flight', SALE))).toHaveLength(1)
-}, 60_000)
+})

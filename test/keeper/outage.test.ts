@@ -1,6 +1,6 @@
 import { createTestClient, http, keccak256, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Chain } from '../../sandbox/chain/chain.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
@@ -24,6 +24,7 @@ import { move, type Workflow } from '../../src/workflow/workflow.ts'
 import { startAnvil, testChainId } from '../support/anvil.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, newStore, takeSeat } from '../support/redis-fleet.ts'
+import { until } from '../support/until.ts'
 import { FEE_POLICY, MARKET, workflowOf } from '../support/workflows.ts'
 
 const FEES = { maxFeePerGasWei: 5_000_000_000n, maxPriorityFeePerGasWei: 1_000_000_000n }
@@ -163,7 +164,7 @@ async function cleared(id: string): Promise<Workflow> {
 
 const begun = (id: string) => {
   scene.queue.wake(id, 0)
-  return vi.waitFor(() => expect(lastOf(id)?.state).toBe('sent'), { timeout: 5_000 })
+  return until(() => expect(lastOf(id)?.state).toBe('sent'))
 }
 const lastOf = (id: string) => scene.live.get(id)?.slots[0]?.attempts.at(-1)
 const isMined = (raw: `0x${string}` | undefined) =>
@@ -173,13 +174,10 @@ const isMined = (raw: `0x${string}` | undefined) =>
   )
 /** Mine one block after another until something is so. */
 const mineUntil = (what: () => Promise<void> | void) =>
-  vi.waitFor(
-    async () => {
-      await chainClient.mine({ blocks: 1 })
-      await what()
-    },
-    { timeout: 20_000, interval: 150 },
-  )
+  until(async () => {
+    await chainClient.mine({ blocks: 1 })
+    await what()
+  }, 150)
 const confirmed = (...ids: readonly string[]) =>
   mineUntil(() => {
     for (const id of ids) expect(scene.live.get(id)?.state).toBe('confirmed')

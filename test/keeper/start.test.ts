@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import {
   createKeeperScene,
@@ -18,6 +18,7 @@ import {
 } from '../support/keeper-scene.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startNodeProxy } from '../support/node-proxy.ts'
+import { until } from '../support/until.ts'
 
 let world: KeeperScene
 let front: Server | undefined
@@ -160,29 +161,25 @@ async function startStalling() {
     },
     stalled: stalled.promise,
     /** The node was asked something. */
-    asked: () => vi.waitFor(() => expect(node.requests()).toBeGreaterThan(0), 10_000),
+    asked: () => until(() => expect(node.requests()).toBeGreaterThan(0)),
     stop: node.stop,
   }
 }
 
-const END_MS_MAX = 10_000
-
-it('stops within 10 s while node, service and KMS send headers and then nothing', async () => {
+it('stops while node, service and KMS send headers and then nothing', async () => {
   const outside = await startStalling()
   const keeper = await world.start(outside.changes)
   await keeper.until((event) => event.type === 'decision')
   outside.stall()
   await outside.stalled
-  const startedAtMs = performance.now()
   await keeper.keeper.stop({ drainMs: 0 })
-  expect(performance.now() - startedAtMs).toBeLessThan(END_MS_MAX)
   await outside.stop()
 })
 
 it.each([
   ['before it is ready', false],
   ['while it works', true],
-])('ends within 10 s of a SIGTERM %s, with all of them stalling', async (_, works) => {
+])('ends by a SIGTERM %s, with all of them stalling', async (_, works) => {
   const outside = await startStalling()
   const file = world.configFile(outside.changes)
   if (!works) outside.stall()
@@ -199,10 +196,8 @@ it.each([
       outside.stall()
     }
     await (works ? outside.stalled : outside.asked())
-    const startedAtMs = performance.now()
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
-    expect(performance.now() - startedAtMs).toBeLessThan(END_MS_MAX)
   } finally {
     child.kill('SIGKILL')
     await outside.stop()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Address } from 'viem'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Fold } from '../../agents/rows.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
@@ -9,6 +9,7 @@ import { createBorrowerRows } from '../../src/observe/borrower-rows.ts'
 import type { ServiceClient } from '../../src/service/client.ts'
 import type { Freshness, PositionResource } from '../../src/service/contract/resources.ts'
 import { CHAIN_ID, fresh, MARKET, OTHER, positionRow } from '../agents/liquidator/service-fixtures.ts'
+import { until } from '../support/until.ts'
 
 /** Every row by its name, word for word. */
 type Rows = Map<string, string>
@@ -141,7 +142,7 @@ describe('a book', () => {
       }),
       { numRuns: 10_000 },
     )
-  }, 60_000)
+  })
 
   it('takes a row that was read during a sweep for newer than its page', async () => {
     const { world, book, put, note, held, there } = createWorld()
@@ -236,7 +237,7 @@ describe('a sweep', () => {
     book.close()
     world.failing = 1
     given.resolve()
-    await vi.waitFor(() => expect(world.failing).toBe(0))
+    await until(() => expect(world.failing).toBe(0))
     await new Promise(setImmediate)
     expect(world.failed).toBe(0)
   })

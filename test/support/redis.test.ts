@@ -42,7 +42,7 @@ it('is a replica of another', async () => {
   const replica = await startRedis({ replicaof: `127.0.0.1 ${redis.port}` })
   await redis.client().set('copied', 'yes')
   const client = replica.client()
-  await expect.poll(() => client.get('copied'), { timeout: 10_000 }).toBe('yes')
+  await expect.poll(() => client.get('copied')).toBe('yes')
   await replica.stop()
 })
 

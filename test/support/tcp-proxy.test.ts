@@ -136,7 +136,6 @@ describe('a line through the proxy', () => {
     expect(one.heard()).toBe('')
     await soon(() => one.heard()).toBe('abc')
     expect(performance.now() - sentAt).toBeGreaterThan(115)
-    expect(performance.now() - sentAt).toBeLessThan(300)
   })
 
   it('cuts a line after so many bytes have arrived at the server', async () => {
@@ -219,7 +218,7 @@ describe('between parts of a fleet', () => {
       await master.incr('count')
       return master.wait(1, withinMs)
     }
-    await expect.poll(() => follows(200), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => follows(200)).toBe(1)
     proxy.setRule('toClient', { kind: 'hold' })
     expect(await follows(200)).toBe(0)
     proxy.setRule('toClient', null)

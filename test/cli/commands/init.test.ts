@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => {
   ward = await startWard()
   folder = mkdtempSync(join(tmpdir(), 'init-'))
-}, 120_000)
+})
 afterAll(async () => {
   await ward?.stop()
   rmSync(folder, { recursive: true, force: true })

@@ -9,7 +9,7 @@ import { sandboxDirectory, startTestSandbox, type TestSandbox } from '../../supp
 let sandbox: TestSandbox
 beforeAll(async () => {
   sandbox = await startTestSandbox(sandboxDirectory())
-}, 60_000)
+})
 afterAll(async () => {
   await sandbox.stop()
   rmSync(sandbox.directory, { recursive: true, force: true })

@@ -14,7 +14,7 @@ let config: string
 beforeAll(async () => {
   sandbox = await startTestSandbox(sandboxDirectory())
   config = join(sandbox.directory, 'run.yaml')
-}, 60_000)
+})
 afterAll(async () => {
   await sandbox.stop()
   rmSync(sandbox.directory, { recursive: true, force: true })

@@ -5,6 +5,7 @@ import { acquire, readSeat } from '../../../src/journal/redis/seat.ts'
 import { startSeatUpkeep, startStoreUpkeep } from '../../../src/journal/redis/upkeep.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, takeSeat } from '../../support/redis-fleet.ts'
+import { until } from '../../support/until.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -27,7 +28,6 @@ function quickClock(startMs = 0) {
     sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20_000, signal),
   }
 }
-const until = (isSo: () => Promise<void> | void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 
 it('moves what ended two days ago to the archive, forgets its nonces after a week, and ends with the seat', async () => {
   const { store } = await newStore(redis.port)

@@ -14,7 +14,7 @@ import { clockOff, startWard, type Ward, type Written } from './ward.ts'
 let ward: Ward
 beforeAll(async () => {
   ward = await startWard()
-}, 120_000)
+})
 afterAll(() => ward?.stop())
 
 type Findings = Awaited<ReturnType<typeof examine>>

@@ -133,4 +133,4 @@ it('says within seconds of the start whose signer has no gas, and for how many w
   })
   await client.setBalance({ address: scene.signer, value: parseEther('100') })
   expect(await until((event) => facetIs('gas', 'ok')(event))).toMatchObject({ state: 'ok' })
-}, 90_000)
+})

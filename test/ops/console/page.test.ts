@@ -129,7 +129,7 @@ beforeAll(async () => {
   ;[open, browser] = await Promise.all([start(), startBrowser()])
   page = await browser.context.newPage()
   await signIn()
-}, 60_000)
+})
 
 afterAll(async () => {
   await browser.close?.()
@@ -192,7 +192,7 @@ it('is left open for a day: its session ends, it says so, and another link bring
   await goTo('overview')
   await page.locator('.card').first().waitFor()
   skippedMs += 12 * 3_600_000 + 1
-  await page.locator('.sign-in', { hasText: 'rolekeeper console' }).waitFor({ timeout: 10_000 })
+  await page.locator('.sign-in', { hasText: 'rolekeeper console' }).waitFor()
   expect(await page.locator('#view .card').count()).toBe(1)
   await expect.poll(() => page.locator('#kill').isDisabled()).toBe(true)
   const before = reads
@@ -206,5 +206,5 @@ it('comes back by itself after the keeper was away, however long', async () => {
   await open.close()
   await page.locator('[data-link="away"]').waitFor()
   open = await start()
-  await page.locator('#link', { hasText: 'live again' }).waitFor({ timeout: 15_000 })
+  await page.locator('#link', { hasText: 'live again' }).waitFor()
 })

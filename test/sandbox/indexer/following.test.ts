@@ -20,7 +20,7 @@ beforeAll(async () => {
   await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
   nowMs = Number((await scene.client.getBlock()).timestamp) * 1_000
   canonical = await scene.index(clock)
-}, 60_000)
+})
 
 afterAll(async () => {
   await canonical?.stop()

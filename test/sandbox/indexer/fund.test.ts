@@ -18,7 +18,7 @@ beforeAll(async () => {
   world = await createFundWorld()
   const { chain, deployment } = world
   canonical = await createIndexer({ rpcUrl: chain.rpcUrl, deployment, clock: systemClock, pollMs: 5 })
-}, 60_000)
+})
 afterAll(async () => {
   await canonical?.stop()
   await world?.stop()

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await scene.price(ETH, '2800')
   await scene.price(BTC, '61000')
   canonical = await scene.index()
-}, 60_000)
+})
 
 afterAll(async () => {
   await canonical?.stop()

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await scene.client.increaseTime({ seconds: 86_400 })
   await scene.price(BTC, '40000')
   canonical = await scene.index()
-}, 60_000)
+})
 
 afterAll(async () => {
   await canonical?.stop()

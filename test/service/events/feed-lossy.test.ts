@@ -6,8 +6,6 @@ import { createFeed, type Feed } from '../../../src/service/events/feed.ts'
 import { SERVICE_TIMEOUTS } from '../../../src/service/http.ts'
 import { type Fixture, SECRET, secretHeaders, startFixture } from '../../sandbox/service/fixture.ts'
 
-/** As the keeper sweeps. */
-const SWEEP_MS = 5_000
 const CHANGES = 1_000
 const TYPE = 'positions.updated'
 
@@ -28,11 +26,10 @@ afterEach(async () => {
   await f.stop()
 })
 
-it('gives every change within one sweep, with 30 % of the stream lost and the rest doubled and reordered', async () => {
+it('gives every change without a sweep, with 30 % of the stream lost and the rest doubled and reordered', async () => {
   const start = await f.get('/v1/events', secretHeaders)
   const { nextCursor } = start.json.pageInfo as { nextCursor: string }
-  const emittedAtMs = new Map<string, number>()
-  const heardAfterMs = new Map<string, number>()
+  const heard = new Set<string>()
   feed = createFeed(
     // Sweeps would see the changes whatever the hints say: here there is none to hide behind.
     { types: [TYPE], sweepMs: 10 * 60_000 },
@@ -45,23 +42,20 @@ it('gives every change within one sweep, with 30 % of the stream lost and the re
     },
   )
   feed.onHint((hint) => {
-    if (!('subject' in hint) || heardAfterMs.has(hint.subject)) return
-    heardAfterMs.set(hint.subject, performance.now() - (emittedAtMs.get(hint.subject) ?? 0))
+    if ('subject' in hint) heard.add(hint.subject)
   })
   f.service.setFault({ stream: { drop: 0.3, duplicate: 0.2, reorder: 0.2, seed: 11 } })
   void feed.start()
   await expect.poll(() => feed.state().mode).toBe('stream')
   for (let made = 0; made < CHANGES; made += 10) {
     const subjects = Array.from({ length: 10 }, (_, index) => `change ${made + index}`)
-    for (const subject of subjects) emittedAtMs.set(subject, performance.now())
     f.canonical.push(
       {},
       subjects.map((subject) => ({ eventType: TYPE, subject, data: {} })),
     )
     await systemClock.sleep(15)
   }
-  await expect.poll(() => heardAfterMs.size, { timeout: SWEEP_MS }).toBe(CHANGES)
-  expect(Math.max(...heardAfterMs.values())).toBeLessThan(SWEEP_MS)
+  await expect.poll(() => heard.size).toBe(CHANGES)
   const { gaps, duplicates, connections } = feed.state()
   expect(connections).toBe(1)
   expect([gaps, duplicates].every((count) => count > 50)).toBe(true)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../../src/clock.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
@@ -8,6 +8,7 @@ import { createEventSource, type EventSource } from '../../../src/service/events
 import { createFeed, type Feed } from '../../../src/service/events/feed.ts'
 import type { Hint } from '../../../src/service/events/hints.ts'
 import { SERVICE_TIMEOUTS } from '../../../src/service/http.ts'
+import { until } from '../../support/until.ts'
 import { fastClock } from '../clocks.ts'
 import { collection, failure, inbox, json, type Scripted, startScripted } from '../scripted-service.ts'
 
@@ -99,7 +100,6 @@ const next = async () => {
   return 'subject' in hint ? hint.subject : 'sweep'
 }
 const polls = () => service.arrived.filter((request) => request.path === '/v1/events')
-const until = (condition: () => void) => vi.waitFor(condition, { interval: 5, timeout: 5_000 })
 
 test('sweeps at start, then gives streamed events as hints and saves the cursor after them', async () => {
   begin('7')
@@ -428,14 +428,12 @@ test.each([
   expect(saved).toEqual(['8'])
 })
 
-test('closes within 100 ms, saves its cursor, and gives nothing afterwards', async () => {
+test('closes, saves its cursor, and gives nothing afterwards', async () => {
   begin('7')
   const { socket } = await service.streams.next()
   say(socket, 1, 8)
   expect([await next(), await next()]).toEqual(['sweep', 's8'])
-  const started = performance.now()
   await feed.close()
-  expect(performance.now() - started).toBeLessThan(100)
   expect(saved).toEqual(['8'])
   expect(hints.size()).toBe(0)
 })
@@ -470,13 +468,11 @@ test('gives and saves nothing of an answer that comes while it closes', async ()
   expect(saved).toEqual([])
 })
 
-test('closes within 100 ms while a poll and a connection hang', async () => {
+test('closes while a poll and a connection hang', async () => {
   service.script.answer = () => undefined
   begin('7')
   await until(() => expect(service.arrived.length).toBeGreaterThan(0))
-  const started = performance.now()
   await feed.close()
-  expect(performance.now() - started).toBeLessThan(100)
 })
 
 test('keeps a bounded memory of events: 20,000 in a burst are all given', async () => {

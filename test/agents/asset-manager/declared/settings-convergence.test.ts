@@ -229,5 +229,5 @@ describe('what is declared of a vault', () => {
       { numRuns: 1_000 },
     )
     expect(steps).toBeGreaterThan(4_000)
-  }, 60_000)
+  })
 })

@@ -7,6 +7,7 @@ import { Pool } from 'undici'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { serviceApiError } from '../../../../src/service/contract/resources.ts'
+import { WAIT_MS_MAX } from '../../../support/until.ts'
 import { CHAIN_ID, newKey, PUBLISHABLE, SECRET, secretHeaders } from '../fixture.ts'
 import { malformedRequests, type RawRequest } from './malformed-requests.ts'
 import type { ShellTold } from './shell-process.ts'
@@ -14,7 +15,6 @@ import type { ShellTold } from './shell-process.ts'
 const REQUESTS = Number(process.env.REQUESTS ?? 5_000)
 /** Sent side by side, so that they can be in each other's way. */
 const BATCH = 50
-const ANSWER_MS_MAX = 2_000
 const HEAP_GROWTH_BYTES_MAX = 8 * 1024 ** 2
 
 let shell: ReturnType<typeof fork>
@@ -23,7 +23,6 @@ let url: URL
 let dbFile: string
 let session: string
 let output = ''
-let slowestMs = 0
 
 beforeAll(async () => {
   shell = fork(new URL('./shell-process.ts', import.meta.url), {
@@ -75,7 +74,6 @@ const hold = (request: RawRequest) =>
 
 /** Send one request and hold its answer against what the document says of every failure. */
 async function check({ mayPass, ...request }: RawRequest): Promise<void> {
-  const startedMs = performance.now()
   const headers = { 'idempotency-key': newKey(), ...contentType(request), ...request.headers }
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     (typeof value === 'string' ? [value] : value).flatMap((item) => [name, item]),
@@ -83,7 +81,6 @@ async function check({ mayPass, ...request }: RawRequest): Promise<void> {
   const { body = null } = request
   const answer = await pool.request({ ...request, body, method: request.method as 'GET', headers: lines })
   const text = await answer.body.text()
-  slowestMs = Math.max(slowestMs, performance.now() - startedMs)
   const status = answer.statusCode
   // Plain comparisons: a matcher for each of thousands of answers would take longer than the service.
   const requestId = String(answer.headers['x-request-id'])
@@ -105,7 +102,7 @@ const failure = serviceApiError.strict()
 const contentType = ({ body }: Pick<RawRequest, 'body'>) =>
   body === undefined ? {} : { 'content-type': 'application/json' }
 
-it('answers malformed requests over all routes as the document says, in time, and keeps its memory', async () => {
+it('answers malformed requests over all routes as the document says, and keeps its memory', async () => {
   const requests = malformedRequests(session)
   const batches = fc.array(requests, { minLength: BATCH, maxLength: BATCH })
   const send = async (runs: number) => {
@@ -121,9 +118,8 @@ it('answers malformed requests over all routes as the document says, in time, an
   await send((REQUESTS - 2_000) / BATCH)
   const after = await memory()
   expect(after.crashes).toEqual([])
-  expect(slowestMs).toBeLessThan(ANSWER_MS_MAX)
   expect(after.heapBytes - before.heapBytes).toBeLessThan(HEAP_GROWTH_BYTES_MAX)
-}, 120_000)
+})
 
 const garbage = fc.oneof(
   fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
@@ -166,7 +162,7 @@ const exchange = (bytes: string | Buffer) =>
   new Promise<string>((resolve, reject) => {
     let received = ''
     const socket = connect(Number(url.port), '127.0.0.1', () => socket.end(bytes))
-    socket.setTimeout(ANSWER_MS_MAX, () => reject(new TypeError(`No end in time: ${received}`)))
+    socket.setTimeout(WAIT_MS_MAX, () => reject(new TypeError(`No end in time: ${received}`)))
     socket.on('data', (chunk) => {
       received += chunk
     })
