@@ -1,9 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { chromiumPath } from './chromium.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
 
-/** End a test run with one line where what it needs beside Node is missing, before any test has begun. */
-export default async function setup(): Promise<void> {
+/**
+ * End a test run with one line where what it needs beside Node is missing, before any test has begun; and give it a folder of
+ * its own for what its tests write. @returns what takes that away again.
+ */
+export default async function setup(): Promise<() => void> {
   try {
     await redisServer()
     await chromiumPath()
@@ -13,4 +19,7 @@ export default async function setup(): Promise<void> {
     console.error(error.message)
     process.exit(1)
   }
+  const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-'))
+  process.env.TMPDIR = folder
+  return () => rmSync(folder, { recursive: true, force: true })
 }
