@@ -167,9 +167,7 @@ it('names the key of each view', async () => {
   expect([titles[0], ...titles.slice(-2)]).toEqual(['Overview (1)', 'Health (0)', 'Why (/)'])
 })
 
-it('holds no more after twenty readings that are each all new than after five', {
-  timeout: 60_000,
-}, async () => {
+it('holds no more after twenty readings that are each all new than after five', async () => {
   const readAll = async (times: number) => {
     for (let round = 0; round < times; round += 1) {
       for (const view of ['overview', 'workflows', 'positions', 'lots', 'money']) {
