@@ -43,7 +43,7 @@ let pollStatus: number
 let tokenUrl: string
 
 beforeEach(async () => {
-  // 100 times faster: silence of 12.5 s is 125 ms.
+  // Real timers, 100 times faster; what they do late changes nothing.
   clock = fastClock(100)
   hints = inbox<Hint>()
   saved = []
@@ -78,10 +78,15 @@ afterEach(async () => {
 
 function begin(
   cursor: string | null,
-  options: { sweepMs?: number; take?: (hint: Hint) => void } = {},
+  options: { sweepMs?: number; heartbeatMs?: number; take?: (hint: Hint) => void } = {},
 ): Promise<void> {
   feed = createFeed(
-    { types: [TYPE, 'markets.updated'], sweepMs: options.sweepMs ?? NEVER_MS },
+    {
+      types: [TYPE, 'markets.updated'],
+      sweepMs: options.sweepMs ?? NEVER_MS,
+      // Two and a half of them are silence: a pause of this machine is none.
+      heartbeatMs: options.heartbeatMs ?? NEVER_MS,
+    },
     {
       client: createEventSource(client),
       clock,
@@ -241,12 +246,8 @@ test('polls again for a gap that shows while it closes another', async () => {
   say(socket, 5, 12)
   expect([await next(), await next(), await next(), await next()]).toEqual(['sweep', 's8', 's10', 's12'])
   service.script.answer = answer
-  let seq = 5
-  // Not for silence: it goes on talking.
-  const beat = setInterval(() => socket.send(heartbeat(++seq)), 20)
   held[0]?.()
   expect([await next(), await next()]).toEqual(['s9', 's11'])
-  clearInterval(beat)
   await until(() => expect(saved.at(-1)).toBe('12'))
 })
 
@@ -266,11 +267,7 @@ test('leaves a stream whose gap cannot be polled', async () => {
   say(socket, 1, 8)
   pollStatus = 400
   say(socket, 3, 10)
-  let seq = 3
-  // Not for silence: it goes on talking.
-  const beat = setInterval(() => socket.send(heartbeat(++seq)), 20)
   const again = await service.streams.next()
-  clearInterval(beat)
   // The cursor was refused, so it begins anew; a sweep tells what is between.
   expect(again.query.get('cursor')).toBeNull()
   expect([await next(), await next(), await next(), await next()]).toEqual(['sweep', 's8', 's10', 'sweep'])
@@ -293,7 +290,7 @@ test('does not save a cursor beyond a gap that is not closed yet', async () => {
 })
 
 test('drops a stream that is silent for two and a half heartbeats', async () => {
-  begin('7')
+  begin('7', { heartbeatMs: 5_000 })
   const first = await service.streams.next()
   const startMs = clock.nowMs()
   await once(first.socket, 'close')
@@ -302,17 +299,28 @@ test('drops a stream that is silent for two and a half heartbeats', async () => 
 })
 
 test('keeps a stream that says only heartbeats', async () => {
-  begin('7')
+  // Moved by hand: a message is heard before the next ten seconds pass.
+  let nowMs = Date.parse('2026-01-01T00:00:00Z')
+  const due = new Set<{ atMs: number; wake: () => void }>()
+  clock = {
+    nowMs: () => nowMs,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason)
+        due.add({ atMs: nowMs + ms, wake: resolve })
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      }),
+  }
+  begin('7', { heartbeatMs: 5_000 })
   const { socket } = await service.streams.next()
-  const startMs = clock.nowMs()
-  let seq = 0
-  const beat = setInterval(
-    () => socket.send(`{"type":"heartbeat","seq":${++seq},"at":"2026-01-01T00:00:00Z"}`),
-    50,
-  )
-  await clock.sleep(40_000)
-  clearInterval(beat)
-  expect(clock.nowMs() - startMs).toBeGreaterThan(30_000)
+  const startMs = nowMs
+  for (let seq = 1; seq <= 4; seq += 1) {
+    socket.send(heartbeat(seq))
+    await until(() => expect(feed.state().lastMessageAtMs).toBe(nowMs))
+    nowMs += 10_000
+    for (const each of due) if (each.atMs <= nowMs && due.delete(each)) each.wake()
+  }
+  expect(nowMs - startMs).toBe(40_000)
   expect(feed.state()).toMatchObject({ mode: 'stream', connections: 1, gaps: 0 })
 })
 
