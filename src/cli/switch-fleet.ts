@@ -34,10 +34,10 @@ export async function switchAll(order: Order, place: FleetPlace, json: boolean, 
   const { name, switch: which, on, role, by, atMs, reason, done } = order
   try {
     const directory = isHere ? place.directory : null
-    await switchFleet(which, on, { by, atMs, reason, role }, { directory, store: line })
+    const seq = await switchFleet(which, on, { by, atMs, reason, role }, { directory, store: line })
     if (!json) io.out(`${done}\n`)
     const { readFleetInstances } = await import('../fleet/overview.ts')
-    const heard = await whoObeys(order, place, () => readFleetInstances(place.shared, [], line))
+    const heard = await whoObeys(order, seq, place, () => readFleetInstances(place.shared, [], line))
     if (json) {
       const what = { verb: name, role: role ?? null, by, at: new Date(atMs).toISOString(), reason, fleet }
       const names = Object.entries(heard).map(([how, of]) => [how, of.map((each) => each.name)])
@@ -56,33 +56,45 @@ export async function switchAll(order: Order, place: FleetPlace, json: boolean, 
   }
 }
 
-/** The instances that have heard, that have not yet, and that were not heard of. */
-type Heard = Readonly<Record<'heardBy' | 'notYetBy' | 'silent', readonly InstanceOverview[]>>
+/** The instances that heard and obey, that heard and do not, that have not heard yet, and that were not heard of. */
+type Heard = Readonly<Record<'heardBy' | 'otherwiseBy' | 'notYetBy' | 'silent', readonly InstanceOverview[]>>
 
-/** An instance shows itself eight times in a lease; it has heard of it by the second. */
+/** How often it is looked who has heard, ms. */
+const LOOK_MS = 100
+
+/**
+ * What an instance shows counts once it has heard of the sequence `seq`: before, it may show the state that is wanted and be
+ * about to leave it. It shows itself eight times in a lease, and has heard by the second; one that has not shown itself for a
+ * lease and a second is silent.
+ */
 async function whoObeys(
   { on, switch: which, role }: Order,
+  seq: number,
   { shared: { leaseMs } }: FleetPlace,
   read: () => Promise<readonly InstanceOverview[]>,
 ): Promise<Heard> {
   const isOn = (each: InstanceOverview) =>
     role === undefined ? each[DONE[which]] : each.pausedRoles.includes(role)
-  const isObeying = (each: InstanceOverview) => isOn(each) === on
+  const hasHeard = ({ heardSeq }: InstanceOverview) => heardSeq !== null && heardSeq >= seq
   let all = await read()
-  for (let waitedMs = 0; waitedMs < leaseMs / 2; waitedMs += leaseMs / 16) {
-    if (all.filter(({ isSilent }) => !isSilent).every(isObeying)) break
-    await setTimeout(leaseMs / 16)
+  // Redis's clock is read in whole seconds.
+  for (let waitedMs = 0; waitedMs < leaseMs + 2_000; waitedMs += LOOK_MS) {
+    if (all.every((each) => each.isSilent || hasHeard(each))) break
+    await setTimeout(LOOK_MS)
     all = await read()
   }
   const living = all.filter(({ isSilent }) => !isSilent)
+  const heard = living.filter(hasHeard)
   return {
-    heardBy: living.filter(isObeying),
-    notYetBy: living.filter((each) => !isObeying(each)),
+    heardBy: heard.filter((each) => isOn(each) === on),
+    otherwiseBy: heard.filter((each) => isOn(each) !== on),
+    notYetBy: living.filter((each) => !hasHeard(each)),
     silent: all.filter(({ isSilent }) => isSilent),
   }
 }
 
-function sayWhoObeys({ on, switch: which }: Order, { heardBy, notYetBy, silent }: Heard, io: Io): void {
+function sayWhoObeys({ on, switch: which }: Order, heard: Heard, io: Io): void {
+  const { heardBy, otherwiseBy, notYetBy, silent } = heard
   if (heardBy.length > 0) io.out(`Heard by ${heardBy.map(({ name }) => name).join(', ')}.\n`)
   for (const { name, seenMsAgo } of silent) {
     io.err(
@@ -91,10 +103,11 @@ function sayWhoObeys({ on, switch: which }: Order, { heardBy, notYetBy, silent }
         : `Not heard by ${name}, last heard of ${duration(seenMsAgo)} ago: where it runs, give the command on its machine too.\n`,
     )
   }
-  for (const { name } of notYetBy) {
+  for (const { name } of notYetBy) io.err(`Not yet heard by ${name}.\n`)
+  for (const { name } of otherwiseBy) {
     io.err(
       on
-        ? `Not yet heard by ${name}.\n`
+        ? `Not ${DONE[which]} at ${name}: somebody has taken it back since.\n`
         : `Still ${DONE[which]} at ${name}: by a file of its own machine, where the same command removes it.\n`,
     )
   }

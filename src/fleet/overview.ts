@@ -38,6 +38,8 @@ export type InstanceOverview = {
   readonly killed: boolean
   readonly paused: boolean
   readonly pausedRoles: readonly string[]
+  /** The sequence of Redis by which it knew what is set for the fleet, as it showed this; null where it does not say. */
+  readonly heardSeq: number | null
 }
 
 /** How a fleet stands, as `rolekeeper fleet --json` prints it. */
@@ -131,7 +133,7 @@ export async function readFleetInstances(
       holds: seats.filter(({ holder }) => holder === name).map(({ seat }) => seat),
       ...{ standsBy: found?.standsBy ?? null, lagMs: found?.lagMs ?? 0 },
       ...{ killed: found?.killed ?? false, paused: found?.paused ?? false },
-      pausedRoles: found?.pausedRoles ?? [],
+      ...{ pausedRoles: found?.pausedRoles ?? [], heardSeq: found?.heardSeq ?? null },
     }
   })
 }

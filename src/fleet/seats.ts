@@ -88,6 +88,8 @@ class InstanceSeats implements Seats {
   #isClockRight = false
   #why: string | undefined
   #seen: Seen | null = null
+  /** The sequence of Redis by which the fleet's controls were passed on last. */
+  #heardSeq: number | undefined
   /** Seats that are left to others, and until when it is waited for those to take them. */
   readonly #left = new Map<string, number>()
 
@@ -123,6 +125,7 @@ class InstanceSeats implements Seats {
         const introduction = this.#introduction()
         const view = await look(introduction)
         this.#deps.onControls(view.controls)
+        this.#heardSeq = view.controls.seq
         this.#see(view)
         await this.#deps.attestation.say(view)
         await this.#act(view, introduction)
@@ -140,9 +143,11 @@ class InstanceSeats implements Seats {
     const isAble = this.#isClockRight && this.#stopping === undefined
     const { killed, paused, pulled } = switches()
     const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
+    const heardSeq = this.#heardSeq
     return {
       ...{ ...agreement(), isAble, lagMs, release: version, killed, paused, pausedRoles },
       ...(zone === undefined ? {} : { zone }),
+      ...(heardSeq === undefined ? {} : { heardSeq }),
       ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
     }
   }

@@ -23,7 +23,8 @@ export type Author = { readonly by: string; readonly atMs: number; readonly reas
 
 /**
  * Turn a switch on or off for this machine and the fleet: on here first, as that needs nobody; off here last. Throws what
- * the directory or Redis does not take. @param directory null on a machine without an instance.
+ * the directory or Redis does not take. @param directory null on a machine without an instance. @returns the sequence of Redis
+ * from which on an instance that has heard shows what it makes of this.
  */
 export async function switchFleet(
   which: Switch,
@@ -33,14 +34,17 @@ export async function switchFleet(
     directory,
     store,
   }: { readonly directory: string | null; readonly store: Pick<CommandLine, 'keys' | 'run'> },
-): Promise<void> {
+): Promise<number> {
   const setting = { ...author, role }
   const name = switchName(which, role)
   const value = JSON.stringify(author)
   if (on && directory !== null) setControl(directory, which, true, setting)
   if (!on) await setForFleet({ name: takenName(name), value, keeps: 'last' }, store)
-  await setForFleet({ name, value: on ? value : '', keeps: 'last' }, store)
-  if (!on && directory !== null) setControl(directory, which, false, setting)
+  const { seq } = await setForFleet({ name, value: on ? value : '', keeps: 'last' }, store)
+  if (on || directory === null) return seq
+  setControl(directory, which, false, setting)
+  // What the instance here showed by then may still be of its file.
+  return (await setForFleet({ name: takenName(name), value, keeps: 'last' }, store)).seq
 }
 
 /** What is on here or in the fleet is on. Pure. */

@@ -23,6 +23,8 @@ export type Introduction = {
   readonly paused: boolean
   /** Those that are paused by themselves; absent in what an older release says. */
   readonly pausedRoles?: readonly string[]
+  /** The sequence of Redis by which it knew what is set for the fleet, as it said this; absent before it heard, and of an older release. */
+  readonly heardSeq?: number
 }
 
 /** An instance as it was last heard of. */
