@@ -1,21 +1,24 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { heldUpText } from '../../src/cli/held-up.ts'
 import { leavePlace, placeOf } from '../../src/cli/place.ts'
 import { createFleetControl } from '../../src/fleet/control.ts'
+import { readControls } from '../../src/fleet/overview.ts'
 import { openWitnesses } from '../../src/fleet/witnesses.ts'
+import { setForFleet } from '../../src/journal/redis/controls.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { present } from '../../src/journal/redis/instances.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
 import type { Hold } from '../../src/workflow/workflow.ts'
 import { runCommand, writeFleetConfig } from '../support/commands.ts'
-import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { hurriedClock, LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
+import { until } from '../support/until.ts'
 import { SIGNER, workflowOf } from '../support/workflows.ts'
 
-const LEASE_MS = 800
 let redis: TestRedis
 const ends: (() => unknown)[] = []
 beforeAll(async () => {
@@ -26,7 +29,6 @@ afterEach(async () => {
 })
 afterAll(() => redis.stop())
 
-const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 let count = 0
 /** A fleet that was founded, and the configuration of the machine of `one`. */
 async function newFleet(port = redis.port) {
@@ -42,13 +44,13 @@ async function newFleet(port = redis.port) {
 function start(config: ReturnType<typeof storeAt>, instance: string, directory: string): TestInstance {
   const store = openStore({ ...config, instance })
   const control = createFleetControl({
-    ...{ store, directory, instance, seats: [SIGNER], leaseMs: LEASE_MS, nowMs: Date.now },
+    ...{ store, directory, instance, seats: [SIGNER], leaseMs: LONG_LEASE_MS, nowMs: Date.now },
     ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
   })
   const { heard: onControls, switches } = control
   const each = startInstance(config, {
-    ...{ store, instance, seats: [{ name: SIGNER }], leaseMs: LEASE_MS, onControls, switches },
-    zone: 'eu-1',
+    ...{ store, instance, seats: [{ name: SIGNER }], onControls, switches },
+    ...{ zone: 'eu-1', leaseMs: LONG_LEASE_MS, clock: hurriedClock },
   })
   ends.push(async () => {
     await each.seats.stop()
@@ -150,13 +152,38 @@ it('kills and unkills every instance from a machine that has none, and says who 
   expect(await runCommand(['pause', 'liqidator', '--config', file])).toMatchObject({ code: 2, out: '' })
   expect((await runCommand(['resume', 'liquidator', '--config', file])).out).toContain('Heard by one, two.')
   setControl(there, 'kill', true)
-  await vi.waitFor(async () => {
+  await until(async () => {
     const { out } = await runCommand(['fleet', '--config', file, '--json'])
     expect(JSON.parse(out).killed).toMatchObject({ by: 'two' })
   })
   const unkilled = await runCommand(['unkill', '--config', file])
   expect(unkilled.out).toContain('Heard by one.\n')
   expect(unkilled.err).toContain('Still killed at two: by a file of its own machine')
+})
+
+it('takes nothing that an instance showed before it heard for what it makes of an order', async () => {
+  const { config, fleet } = await newFleet()
+  const store = openStore(config)
+  ends.push(() => store.close())
+  const file = writeFleetConfig({ port: redis.port, fleet, roster: ['one'] })
+  const introduction = { fingerprint: 'one', isAble: true, lagMs: 0, release: '1.0.0', paused: false }
+  let beat = 0
+  const show = (killed: boolean, heardSeq: number) => {
+    beat += 1
+    const showing = { ...introduction, killed, heardSeq, name: 'one', incarnation: 'a', arrived: 0 }
+    return present({ ...showing, beat: String(beat) }, [], store)
+  }
+  await setForFleet({ name: 'killed', value: '{}', keeps: 'last' }, store)
+  // It has not heard of that by now; a file of its machine kills it from here on.
+  await show(false, 0)
+  const unkilled = runCommand(['unkill', '--config', file])
+  await until(async () => expect((await readControls(config)).has('killed')).toBe(false))
+  const { controls } = await show(false, 0)
+  await show(true, controls.seq)
+  expect(await unkilled).toMatchObject({
+    out: expect.not.stringContaining('Heard'),
+    err: 'Still killed at one: by a file of its own machine, where the same command removes it.\n',
+  })
 })
 
 it('stops its own machine first, also where Redis or the configuration of the fleet is gone', async () => {
@@ -180,7 +207,7 @@ it('stops its own machine first, also where Redis or the configuration of the fl
     err: expect.stringContaining('its fleet is not, as it was not found'),
   })
   expect(readControl(directory).paused).toBe(true)
-}, 20_000)
+})
 
 it('says what it takes of `safe`, and that there is nothing to leave', async () => {
   const { file } = await newFleet()

@@ -46,7 +46,7 @@ export function writeFleetConfig({ port, fleet, directory, roster, password }: F
     `directory: ${directory ?? join(folder, 'state')}
 chain: { id: "31337", nodes: { read: ["env:NOT_HERE"] } }
 journal: { redis: { url: "redis://127.0.0.1:${port}/0"${secret} } }
-fleet: { name: ${fleet}, instance: env:NOT_HERE, leaseMs: "800", roster: [${(roster ?? ['one', 'two']).join(', ')}] }
+fleet: { name: ${fleet}, instance: env:NOT_HERE, leaseMs: "30000", roster: [${(roster ?? ['one', 'two']).join(', ')}] }
 agents:
   - { role: liquidator, mode: live, policy: none, signer: { kms: { keyId: none, address: "${SIGNER}" } } }
 `,

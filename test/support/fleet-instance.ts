@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import { createAttestation } from '../../src/fleet/attest.ts'
 import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
@@ -18,6 +18,15 @@ export type TestInstance = {
   /** The codes of why it took no seat, in their order; `null` where it takes. */
   readonly states: (string | null)[]
   readonly names: () => readonly string[]
+}
+
+/** A lease that no busy machine misses. */
+export const LONG_LEASE_MS = 30_000
+
+/** A clock by which one with a long lease looks and beats as often as with a short one. */
+export const hurriedClock: Clock = {
+  nowMs: systemClock.nowMs,
+  sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal),
 }
 
 type Options = Partial<Omit<SeatsDeps, 'seats'>> & {
