@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
-import type { Lane, Pool } from '../../../agents/allocator/lane.ts'
-import { optimize } from '../../../agents/allocator/optimize.ts'
+import { type Lane, laneReturn } from '../../../agents/allocator/lane.ts'
+import { type Optimum, optimize } from '../../../agents/allocator/optimize.ts'
 import type { AllocatorSeen } from '../../../agents/allocator/seen.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import {
@@ -19,15 +19,23 @@ import {
   vault,
 } from './fixtures.ts'
 
-const CASES = 5_000
+const CASES = 1_000
 
 /** Nothing is left free under any limit, so that each is met to the base unit. */
 const rules = policy({ headroomBps: 0 })
 const YEAR_S = 31_536_000
 
-/** Evenly drawn, its ends included: parts that are nearly nothing would make most scenes empty. */
+/** Evenly drawn, and one in ten an end: parts that are nearly nothing would make most scenes empty. */
 const between = (min: number, max: number) =>
-  fc.noBias(fc.integer({ min: 0, max: 1_000 })).map((step) => min + ((max - min) * step) / 1_000)
+  fc.oneof(
+    {
+      weight: 9,
+      arbitrary: fc
+        .noBias(fc.integer({ min: 0, max: 1_000 }))
+        .map((step) => min + ((max - min) * step) / 1_000),
+    },
+    { weight: 1, arbitrary: fc.constantFrom(min, max) },
+  )
 const part = between(0, 1)
 
 /** One market of a vault: how large, how lent out, how much of it ours, under which caps and flags. */
@@ -199,7 +207,7 @@ describe('whatever vaults and markets are like, the allocator', () => {
       { numRuns: CASES },
     )
     // What was never drawn was never tested.
-    expect(Math.min(...Object.values(kinds))).toBeGreaterThan(100)
+    expect(Math.min(...Object.values(kinds))).toBeGreaterThan(CASES / 20)
   })
 
   it('never moves a vault that a workflow moves already', () => {
@@ -255,32 +263,42 @@ const pool = fc.record({
 })
 
 describe('the optimum', () => {
-  const solve = (lanes: readonly Lane[], budget: number): number => {
-    const asked: Pool = { lanes, budget, horizonS: 604_800, turnoverCost: 1e-5 }
-    const optimum = optimize(asked)
-    expect(optimum).not.toBeNull()
-    const { amounts, value, bound } = optimum ?? { amounts: [], value: 0, bound: 0 }
+  const HORIZON = { horizonS: 604_800, turnoverCost: 1e-5 }
+  /** The chords of the search lie above what is earned by at most this part of it; what is left after costs may be far less. */
+  const NEAR = 1e-3
+
+  /** Solve, and check what holds of every answer. */
+  const solve = (lanes: readonly Lane[], budget: number): Optimum => {
+    const optimum = optimize({ lanes, budget, ...HORIZON })
+    if (optimum === null) throw new Error('what is held is within the budget')
+    const { amounts, value, bound } = optimum
     expect(amounts.reduce((sum, amount) => sum + amount, 0)).toBeLessThanOrEqual(budget * (1 + 1e-9))
     for (const [index, { least, most }] of lanes.entries()) {
       expect(amounts[index]).toBeGreaterThanOrEqual(least)
       expect(amounts[index]).toBeLessThanOrEqual(most)
     }
-    expect(bound - value).toBeLessThanOrEqual(1e-3 * Math.abs(value) + 1e-6)
-    return value
+    const earned = lanes.reduce(
+      (sum, lane, index) => sum + laneReturn(lane, amounts[index] ?? 0, HORIZON.horizonS),
+      0,
+    )
+    expect(bound).toBeGreaterThanOrEqual(value)
+    expect(bound - value).toBeLessThanOrEqual(NEAR * earned + 1e-6)
+    return optimum
   }
 
-  it('does not fall when a market is added, a cap raised or the budget grows, and keeps its bounds', () => {
+  it('keeps within its bounds, near to what cannot be exceeded, which does not fall as more is allowed', () => {
     fc.assert(
       fc.property(pool, ({ lanes, more, spare, raised }) => {
         const budget = lanes.reduce((sum, { held }) => sum + held, 0) * (1 + spare) + 1
-        const value = solve(lanes, budget)
-        const least = value - 1e-3 * Math.abs(value) - 1e-6
+        const { value } = solve(lanes, budget)
+        // What was allowed still is: the best of more is worth no less, and the bound lies above it.
+        const least = value - 1e-9 * Math.abs(value) - 1e-9
         const away = { ...more, others: more.others + more.held, held: 0, least: 0 }
-        expect(solve([...lanes, away], budget)).toBeGreaterThanOrEqual(least)
+        expect(solve([...lanes, away], budget).bound).toBeGreaterThanOrEqual(least)
         const [first, ...rest] = lanes
         if (first === undefined) return
         const wider = { ...first, most: first.most * (1 + raised) }
-        expect(solve([wider, ...rest], budget * (1 + raised))).toBeGreaterThanOrEqual(least)
+        expect(solve([wider, ...rest], budget * (1 + raised)).bound).toBeGreaterThanOrEqual(least)
       }),
       { numRuns: CASES },
     )
