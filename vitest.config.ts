@@ -10,8 +10,6 @@ const APART = [
   'test/keeper/{base-fee,fleet,fleet-*,keeper,lying-venue,outage,start,two-keys}.test.ts',
   'test/keeper/{doctor/doctor,health/quiet}.test.ts',
   'test/journal/redis/*.test.ts',
-  // What the compiler takes of memory it never gives back.
-  'test/sandbox/contracts/compile.test.ts',
 ]
 
 // A process that one has started, the next one need not compile again.
