@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { WAIT_MS_MAX } from '../support/until.ts'
 import type { Contract } from './contract.ts'
 import type { Findings } from './row.ts'
 import { isObject, resourceProblems } from './shape-check.ts'
@@ -37,8 +38,6 @@ export type Service = {
 /** Performs calls of one row; each answer is held against headers, error object and published schema. */
 export type Caller = (operation: Operation, target: Target, presented: Presented) => Promise<Answer>
 
-const CALL_MS_MAX = 10_000
-
 /** Make the caller of a row. */
 export function createCaller(service: Service, findings: Findings): Caller {
   return async (operation, target, presented) => {
@@ -54,7 +53,7 @@ export function createCaller(service: Service, findings: Findings): Caller {
       method: operation.method,
       headers,
       redirect: 'error',
-      signal: AbortSignal.timeout(CALL_MS_MAX),
+      signal: AbortSignal.timeout(WAIT_MS_MAX),
     }
     if (target.body !== undefined) {
       headers.set('content-type', 'application/json')

@@ -7,6 +7,7 @@ import {
   parseAbi,
   type TransactionReceipt,
 } from 'viem'
+import { WAIT_MS_MAX } from '../support/until.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import type { Wallet } from './wallet.ts'
 
@@ -31,12 +32,11 @@ export type Chain = {
 
 /** Room for the largest call, and for the creation of a contract near the size limit. */
 const GAS = { call: 3_000_000n, creation: 8_000_000n } as const
-const MINED_MS_MAX = 20_000
 
 /** Speak to the sandbox's chain. */
 export function createChain(info: SandboxInfo): Chain {
   const client = createPublicClient({
-    transport: http(info.rpcUrl, { retryCount: 0, timeout: 10_000 }),
+    transport: http(info.rpcUrl, { retryCount: 0, timeout: WAIT_MS_MAX }),
     pollingInterval: 250,
   })
   const broadcast = async (wallet: Wallet, intents: readonly Intent[]): Promise<readonly Hex[]> => {
@@ -73,9 +73,7 @@ export function createChain(info: SandboxInfo): Chain {
       turn.catch(() => {}),
     )
     const hashes = await turn
-    return Promise.all(
-      hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: MINED_MS_MAX })),
-    )
+    return Promise.all(hashes.map((hash) => client.waitForTransactionReceipt({ hash, timeout: WAIT_MS_MAX })))
   }
   return {
     client,

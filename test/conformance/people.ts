@@ -32,7 +32,7 @@ async function arrived(events: ApplicationEvents, stages: readonly string[], id:
   const last = stages.at(-1) ?? ''
   if ((await events.find(last, id)) === null) throw new Error(`no event ${last} names ${id}`)
   for (const stage of stages)
-    if ((await events.find(stage, id)) === null) throw new Error(`no event ${stage} names ${id}`)
+    if ((await events.published(stage, id)) === null) throw new Error(`no event ${stage} names ${id}`)
 }
 
 /** An address of the deployment, by its name in sandbox.json. */

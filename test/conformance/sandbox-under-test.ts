@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { WAIT_MS_MAX } from '../support/until.ts'
 
 /** What `sandbox.json` gives a program that is not part of rolekeeper. */
 export type SandboxInfo = {
@@ -32,12 +33,10 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Our receiver of webhooks listens on loopback. */
 const COMMAND = ['src/cli/main.ts', 'sandbox', '--allow-loopback-webhooks']
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
-const READY_MS_MAX = 40_000
-const STOP_MS_MAX = 15_000
 
 /**
  * Start a sandbox by the command a user types, and wait until it says that it is ready.
- * Rejects with what it wrote when it ends first or takes more than 40 s.
+ * Rejects with what it wrote when it ends first or takes longer than any wait may.
  */
 export async function startSandboxUnderTest(root: string = ROOT): Promise<SandboxUnderTest> {
   const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-conformance-'))
@@ -56,11 +55,11 @@ export async function startSandboxUnderTest(root: string = ROOT): Promise<Sandbo
     child.stderr.on('data', hear)
     void ended.then(() => reject(new Error(`the sandbox ended: ${said}`)))
   })
-  const late = setTimeout(() => child.kill('SIGINT'), READY_MS_MAX)
+  const late = setTimeout(() => child.kill('SIGINT'), WAIT_MS_MAX)
   const stop = async () => {
     for (const signal of SIGNALS) process.off(signal, interrupt)
     child.kill('SIGINT')
-    const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX)
+    const force = setTimeout(() => child.kill('SIGKILL'), WAIT_MS_MAX)
     await ended
     clearTimeout(force)
     rmSync(directory, { recursive: true, force: true })

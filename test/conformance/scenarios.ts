@@ -1,4 +1,5 @@
 import type { Target } from './calls.ts'
+import { eventually } from './eventually.ts'
 import {
   arrivedDelivery,
   eventTypesOf,
@@ -244,10 +245,16 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       ...at('requestId', await preparedBy(world, credentials)),
       body: registration(world),
     }),
-    inspect: async ({ events }, { requestId }, credentials) => {
+    inspect: async (world, { requestId }, credentials) => {
       // A session alone has no application's events; both keys are the same application's.
       if (!credentials.includes('secret')) return []
-      const event = await events.find('workflow.deposit.updated', text(requestId))
+      // That it is tracked is written, and announced, after the answer.
+      const tracked = async () => {
+        const { status } = await world.ask(`GET /v1/workflows/${requestId}`, world.secret)
+        return status === 'prepared' ? undefined : status
+      }
+      await eventually(tracked, `${text(requestId)} stays prepared`)
+      const event = await world.events.published('workflow.deposit.updated', text(requestId))
       return event === null ? [`no event workflow.deposit.updated names ${text(requestId)}`] : []
     },
     refused: ({ info }, right) =>

@@ -7,9 +7,6 @@ import { OPERATIONS } from './transcription/operations.ts'
 import { witnessWorkflows } from './workflow-run.ts'
 import { createWorld } from './world.ts'
 
-/** Twenty seconds, and longer while other files share the cores. */
-const RUN_MS_MAX = 120_000
-
 const rows = new Map<string, Row>()
 const show = (row: Row) => rows.set(row.name, row)
 
@@ -39,7 +36,7 @@ beforeAll(async () => {
   } finally {
     mistaken.remove()
   }
-}, RUN_MS_MAX)
+})
 
 describe('the witness', () => {
   it.each(MISTAKES)('reports $name', ({ row, says }) => {

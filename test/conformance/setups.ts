@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { toHex } from 'viem'
 import type { Target } from './calls.ts'
+import { eventually } from './eventually.ts'
 import { admit, fund, placeOf } from './people.ts'
 import { isObject, type Json } from './shape-check.ts'
 import type { Credential } from './transcription/operations.ts'
@@ -12,22 +12,17 @@ const text = (value: unknown) => String(value)
 /** Make a name for what derives a slug from it and takes none twice. */
 export const unusedName = () => `Witness ${randomUUID().slice(0, 8)}`
 
-const DELIVERY_MS_MAX = 10_000
-
 /** Have events delivered to our receiver until one has arrived; they come with every block. */
 export async function arrivedDelivery(world: World): Promise<string> {
   const { id, signingSecret } = await world.ask('POST /v1/webhook-endpoints', world.secret, {
     url: world.receiver.url,
   })
   world.receiver.expect(text(signingSecret))
-  const deadline = Date.now() + DELIVERY_MS_MAX
-  while (Date.now() < deadline) {
+  const arrived = async () => {
     const rows = itemsOf(await world.ask('GET /v1/webhook-deliveries', world.secret))
-    const found = rows.find(({ endpointId, status }) => endpointId === id && status === 'delivered')
-    if (found !== undefined) return text(found.id)
-    await sleep(250)
+    return rows.find(({ endpointId, status }) => endpointId === id && status === 'delivered')
   }
-  throw new Error('no delivery arrived')
+  return text((await eventually(arrived, 'no delivery arrived')).id)
 }
 
 /** A new organization has no members, and an application of its own whose sandbox may be reset. */

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address, Hex, TransactionReceipt } from 'viem'
 import { isAddress, isHex } from 'viem'
 import { createCaller, type Presented } from './calls.ts'
 import type { Intent } from './chain.ts'
+import { within } from './eventually.ts'
 import { type Findings, type Row, rowOf } from './row.ts'
 import { isObject, type Json, memberProblems, resourceProblems } from './shape-check.ts'
 import { placeSignature } from './signing.ts'
@@ -15,6 +15,8 @@ import { operationOf, type World } from './world.ts'
 type Step = {
   readonly wallet: Wallet
   readonly input: Json
+  /** Waits for what must have happened, once all was refused that is to be. Gives the members of the input that follow from it. */
+  readonly when?: () => Promise<Json>
   /** Read before it is prepared, and once it is final. */
   readonly read: () => Promise<bigint>
   /** Whether the figure moved as the workflow promises. */
@@ -29,11 +31,6 @@ export type Stage = { readonly world: World; readonly carry: Carry }
 
 /** Workflows of one group of wallets, one after the other. */
 export type Story = { readonly types: readonly string[]; readonly play: (stage: Stage) => Promise<void> }
-
-const FINAL_MS_MAX = 25_000
-const POLL_MS = 250
-/** Events are published once what they tell is true, which has been asked by then. */
-const PUBLISHED_MS_MAX = 8_000
 
 const PREPARE = operationOf('POST /v1/workflows/prepare')
 const REGISTER = operationOf('POST /v1/workflows/{requestId}/transactions')
@@ -73,7 +70,10 @@ function carrier(world: World, show: (row: Row) => void): Carry {
         await refuseInputs(world, type, step, findings)
         await refuseStrangers(world, type, step, findings)
       }
-      receipts = await (isRecord(type) ? saveRecord : carryThrough)(world, type, step, findings)
+      const input = { ...step.input, ...(await step.when?.()) }
+      // What the input tells of the chain is judged by what the service knows of it.
+      await world.caughtUp()
+      receipts = await (isRecord(type) ? saveRecord : carryThrough)(world, type, { ...step, input }, findings)
     })
     if (!again) show(row)
     // What went through and was wrong keeps nothing that comes after it.
@@ -210,7 +210,7 @@ async function holdEnd(
     await finalProblems(() => call(PROGRESS, { path: { requestId } }, { credentials: ['secret'] })),
   )
   const name = type.split('.').at(-1)
-  const event = await world.events.find(`workflow.${name}.updated`, requestId, PUBLISHED_MS_MAX)
+  const event = await world.events.published(`workflow.${name}.updated`, requestId)
   findings.hold(event !== null, `no event workflow.${name}.updated names ${requestId}`)
 }
 
@@ -238,16 +238,17 @@ async function intentOf(wallet: Wallet, { target, calldata, value, signing }: Js
 async function finalProblems(
   ask: () => Promise<{ status: number; body: unknown }>,
 ): Promise<readonly string[]> {
-  const deadline = Date.now() + FINAL_MS_MAX
-  for (;;) {
+  let last: unknown
+  const end = await within(async () => {
     const { status, body } = await ask()
+    last = body
     if (status !== 200 || !isObject(body)) return [`progress answered ${status}`]
-    const problems = resourceProblems('WorkflowProgress', body)
-    if (body.status === 'final_success') return [...problems, ...unsatisfied(body)]
-    if (body.status === 'failed' || Date.now() > deadline)
-      return [...problems, `it stays ${body.status}`, ...unsatisfied(body)]
-    await sleep(POLL_MS)
-  }
+    if (body.status === 'final_success') return []
+    return body.status === 'failed' ? ['it stays failed'] : undefined
+  })
+  if (!isObject(last)) return end ?? []
+  const problems = end ?? [`it stays ${last.status}`]
+  return [...resourceProblems('WorkflowProgress', last), ...problems, ...unsatisfied(last)]
 }
 
 function unsatisfied({ canonicalPostconditions }: Json): readonly string[] {

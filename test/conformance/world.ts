@@ -3,6 +3,7 @@ import { type ApplicationEvents, followEvents } from './application-events.ts'
 import { type Service, schemaProblems } from './calls.ts'
 import { type Chain, createChain } from './chain.ts'
 import { type Contract, createContract } from './contract.ts'
+import { eventually } from './eventually.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import { isObject, type Json } from './shape-check.ts'
 import { OPERATIONS, type Operation } from './transcription/operations.ts'
@@ -27,6 +28,8 @@ export type World = {
   readonly signIn: (wallet: Wallet) => Promise<Headers>
   /** A secret key that has none of the scopes, or one other than `scope`. */
   readonly unscopedKey: (scope: unknown) => Promise<string>
+  /** Wait until the service knows the chain as it is now: what is read there is news to a service that lags. */
+  readonly caughtUp: () => Promise<void>
   readonly secret: Headers
   readonly publishable: Headers
   /** Stop polling and receiving. */
@@ -95,8 +98,16 @@ export async function createWorld(info: SandboxInfo): Promise<World> {
   const leave = async () => {
     await Promise.all([events.stop(), receiver.stop()])
   }
+  const caughtUp = async () => {
+    const head = await chain.client.getBlockNumber({ cacheTime: 0 })
+    const known = async () => {
+      const { freshness } = await ask('GET /v1/markets?limit=1', {})
+      return isObject(freshness) && BigInt(String(freshness.blockNumber ?? 0)) >= head ? head : undefined
+    }
+    await eventually(known, `the service does not come to know block ${head}`)
+  }
   const places = { info, contract, chain, receiver, events, service, wallet }
-  return { ...places, ask, signIn, unscopedKey, secret, publishable, leave }
+  return { ...places, ask, signIn, unscopedKey, caughtUp, secret, publishable, leave }
 }
 
 /** Find the operation of a line such as `GET /v1/vaults/0x12?limit=1`. Throws `RangeError` when there is none. */

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, getContractAddress, parseAbi, parseAbiItem, size, stringToHex } from 'viem'
-import { placeOf, query } from '../people.ts'
-import type { Json } from '../shape-check.ts'
+import { eventually } from '../eventually.ts'
+import { placeOf } from '../people.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
-import type { World } from '../world.ts'
 import { deployChannel } from './channel.ts'
+import { openAcquisition } from './offers.ts'
 
 const ROLE = 'role.asset_manager'
 const DEPLOY = `${ROLE}.vaultDeploy`
@@ -131,39 +130,24 @@ async function widenPolicy({ world, carry }: Stage, wallet: Wallet): Promise<voi
   })
 }
 
+/** A lot of our own stays open until the fund's money is idle, which it is once the first epoch has closed. */
 async function bidForLot({ world, carry }: Stage, wallet: Wallet): Promise<void> {
   const fundAddress = placeOf(world, 'recoveryFund')
-  const { acquisitionAddress, lotId, bidAssets } = await affordableLot(world, fundAddress)
+  const { venue, id, reserveAssets } = await openAcquisition(world)
+  // The rival fund stays below this, so that no bid of its comes between.
+  const bidAssets = 2n * reserveAssets
+  const affordable = async () =>
+    (await world.chain.number(fundAddress, 'idleAssets()')) >= bidAssets ? true : undefined
+  await eventually(affordable, 'the fund has no money that is idle', 2)
   await carry(BID, {
     wallet,
-    input: { fundAddress, acquisitionAddress, lotId, bidAssets: String(bidAssets) },
+    input: {
+      fundAddress,
+      acquisitionAddress: venue,
+      lotId: String(id),
+      bidAssets: String(bidAssets),
+    },
     read: () => world.chain.number(fundAddress, 'lastReservationId()'),
     moved: (before, after) => after === before + 1n,
   })
-}
-
-const OFFER_MS_MAX = 40_000
-const POLL_MS = 300
-/** What is left of a lot's time must be enough to prepare, sign and mine a bid. */
-const OPEN_MS_MIN = 8_000
-
-/** Wait for a lot that stays open and that the fund can pay for: its money is idle once the first epoch has closed. */
-async function affordableLot(world: World, fund: Address): Promise<Json & { readonly bidAssets: bigint }> {
-  const selection = 'acquisitionAddress lotId reserveAssets bestBidAssets closesAt'
-  const deadline = Date.now() + OFFER_MS_MAX
-  while (Date.now() < deadline) {
-    const [idle, lots] = await Promise.all([
-      world.chain.number(fund, 'idleAssets()'),
-      query(world, 'acquisitions', `acquisitions(status: open) { items { ${selection} } }`),
-    ])
-    for (const lot of lots) {
-      const reserve = BigInt(String(lot.reserveAssets))
-      const best = BigInt(String(lot.bestBidAssets ?? 0))
-      const bidAssets = (reserve > best ? reserve : best) + UNIT
-      const lasts = Date.parse(String(lot.closesAt)) > Date.now() + OPEN_MS_MIN
-      if (lasts && bidAssets <= idle) return { ...lot, bidAssets }
-    }
-    await sleep(POLL_MS)
-  }
-  throw new Error('the fund can pay for no lot that is open')
 }

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
+import { WAIT_MS_MAX } from '../../support/until.ts'
+import { eventually } from '../eventually.ts'
 import { newcomer, placeOf, query } from '../people.ts'
-import type { Json } from '../shape-check.ts'
 import type { Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
-import type { World } from '../world.ts'
+import { type Offer, openAuction, openRfq } from './offers.ts'
 
 const ROLE = 'role.lender.distressedRecoveryFundV3'
 const RFQ = {
@@ -33,12 +33,12 @@ export const AUCTION_BIDDER: Story = {
     const { chain } = world
     const quote = placeOf(world, 'sUSD')
     const wallet = await newcomer(world, quote)
-    const lot = await latest(world, 'auctions', 'auctionAddress lotId reserveAssets')
+    const { venue, id, reserveAssets } = await openAuction(world)
     // Rivals of the sandbox's story stay below this, so that none comes between.
-    const bidAssets = 2n * BigInt(String(lot.reserveAssets))
+    const bidAssets = 2n * reserveAssets
     await carry(AUCTION_BID, {
       wallet,
-      input: { auctionAddress: lot.auctionAddress, lotId: lot.lotId, bidAssets: String(bidAssets) },
+      input: { auctionAddress: venue, lotId: String(id), bidAssets: String(bidAssets) },
       read: () => chain.number(quote, 'balanceOf(address)', wallet.address),
       moved: (before, after) => after === before - bidAssets,
     })
@@ -51,12 +51,15 @@ export const RFQ_WAVERER: Story = {
   play: async (stage) => {
     const quote = placeOf(stage.world, 'sUSD')
     const wallet = await newcomer(stage.world, quote)
-    const desk = createDesk(stage, await openFor(stage.world, 15), quote)
+    const desk = createDesk(stage, await openRfq(stage.world), quote)
     const bidId = await desk.place(wallet, 1n)
     await desk.change(RFQ.replace, wallet, bidId, 3n)
     await desk.change(RFQ.cancel, wallet, bidId)
   },
 }
+
+/** Bids that stay must be placed within it, and what follows waits for its end. */
+const BIDS_WITHIN_S = BigInt(WAIT_MS_MAX / 1_000)
 
 /** Two bidders stay: once the request has closed, the better one finalizes it and the other takes its assets back. */
 export const RFQ_BIDDERS: Story = {
@@ -64,27 +67,26 @@ export const RFQ_BIDDERS: Story = {
   play: async (stage) => {
     const quote = placeOf(stage.world, 'sUSD')
     const [better, other] = await Promise.all([newcomer(stage.world, quote), newcomer(stage.world, quote)])
-    const desk = createDesk(stage, await openFor(stage.world, 10), quote)
+    const desk = createDesk(stage, await openRfq(stage.world, BIDS_WITHIN_S), quote)
     const [, lowBid] = await Promise.all([desk.place(better, 4n), desk.place(other, 2n)])
-    await desk.closed()
     await desk.finalize(better)
     await desk.change(RFQ.refund, other, lowBid)
   },
 }
 
 const EXPIRES_AFTER_S = 3_600n
-const POLL_MS = 250
 
 /** What bidders do at one request; a bid is so many hundredths above the reserve. */
-function createDesk({ world, carry }: Stage, asked: Json, quote: Address) {
+function createDesk({ world, carry }: Stage, { venue, id, reserveAssets, closesAt }: Offer, quote: Address) {
   const { chain } = world
-  const { rfqAddress, rfqId } = asked
-  const reserve = BigInt(String(asked.reserveAssets))
-  const closesAt = Date.parse(String(asked.closesAt)) / 1_000
-  const desk: Address = `0x${String(rfqAddress).slice(2)}`
-  const worth = (hundredths: bigint) => (reserve * (100n + hundredths)) / 100n
+  const [rfqAddress, rfqId] = [venue, String(id)]
+  const worth = (hundredths: bigint) => (reserveAssets * (100n + hundredths)) / 100n
   const purse = (wallet: Wallet) => () => chain.number(quote, 'balanceOf(address)', wallet.address)
-  const expiry = () => String(BigInt(Math.floor(closesAt)) + EXPIRES_AFTER_S)
+  const expiry = () => String(closesAt + EXPIRES_AFTER_S)
+  const closed = async () => {
+    const rows = await query(world, 'rfqs', 'rfqs(status: closed) { items { rfqId } }')
+    return rows.find((row) => row.rfqId === rfqId)
+  }
   return {
     place: async (wallet: Wallet, hundredths: bigint): Promise<bigint> => {
       const assets = worth(hundredths)
@@ -110,20 +112,20 @@ function createDesk({ world, carry }: Stage, asked: Json, quote: Address) {
         read: purse(wallet),
         moved: (before, after) => (hundredths === undefined ? after > before : after < before),
       }),
-    closed: async (): Promise<void> => {
-      const selection = 'rfqs(status: closed) { items { rfqId } }'
-      while (!(await query(world, 'rfqs', selection)).some((row) => row.rfqId === rfqId)) await sleep(POLL_MS)
-    },
     finalize: (wallet: Wallet) =>
       carry(RFQ.finalize, {
         wallet,
         input: { rfqAddress, rfqId },
+        when: async () => {
+          await eventually(closed, 'the RFQ does not close', 2)
+          return {}
+        },
         read: async () => {
           const { winningBidId } = await chain.client.readContract({
-            address: desk,
+            address: venue,
             abi: REQUEST,
             functionName: 'rfq',
-            args: [BigInt(String(rfqId))],
+            args: [id],
           })
           return winningBidId
         },
@@ -136,32 +138,4 @@ function placedBid(receipts: readonly TransactionReceipt[]): bigint {
   const [placed] = parseEventLogs({ abi: PLACED, logs: receipts.flatMap(({ logs }) => logs) })
   if (placed === undefined) throw new Error('no bid was placed')
   return placed.args.bidId
-}
-
-const OFFER_MS_MAX = 40_000
-
-/** Wait for a request that stays open for so many seconds; of several, the one that closes first. */
-async function openFor(world: World, seconds: number): Promise<Json> {
-  const deadline = Date.now() + OFFER_MS_MAX
-  while (Date.now() < deadline) {
-    const rows = await query(
-      world,
-      'rfqs',
-      'rfqs(status: open) { items { rfqAddress rfqId reserveAssets closesAt } }',
-    )
-    const [found] = rows
-      .filter(({ closesAt }) => Date.parse(String(closesAt)) >= Date.now() + seconds * 1_000)
-      .toSorted((a, b) => String(a.closesAt).localeCompare(String(b.closesAt)))
-    if (found !== undefined) return found
-    await sleep(POLL_MS)
-  }
-  throw new Error(`no RFQ is open for ${seconds} s`)
-}
-
-/** Of what is open, the one that stays open longest. */
-async function latest(world: World, name: string, members: string): Promise<Json> {
-  const rows = await query(world, name, `${name}(status: open) { items { ${members} closesAt } }`)
-  const [row] = rows.toSorted((a, b) => String(b.closesAt).localeCompare(String(a.closesAt)))
-  if (row === undefined) throw new Error(`${name} lists nothing open`)
-  return row
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, encodeFunctionData, type Hex, isHex, parseAbi, parseEventLogs } from 'viem'
+import { eventually } from '../eventually.ts'
 import { admit, fund, newcomer, placeOf } from '../people.ts'
 import type { Json } from '../shape-check.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
@@ -41,31 +41,38 @@ function liquidating(take: string, settle: string, arrive: (world: World) => Pro
         arrive(world),
         ...MARKETS.map((market) => pledge(world, market)),
       ])
-      const position = await underWater(world, debts)
-      const marketAddress = addressOf(position.marketAddress)
+      const [first] = debts
+      if (first === undefined) throw new Error('we owe nothing')
+      // Which of them goes under water is seen when it does.
+      let found: Place = {
+        marketAddress: first.market,
+        vaultAddress: first.vault,
+        borrowerAddress: first.borrower.address,
+      }
       const recipientAddress = wallet.address
-      const repayAssets = BigInt(String(position.repayAssets)) / 2n
-      const { vaultAddress, borrowerAddress } = position
       const owed = () =>
         chain.number(
-          marketAddress,
+          found.marketAddress,
           'debtOf(address,address)',
-          addressOf(vaultAddress),
-          addressOf(borrowerAddress),
+          found.vaultAddress,
+          found.borrowerAddress,
         )
       const receipts = await carry(take, {
         wallet,
-        input: {
-          marketAddress,
-          vaultAddress,
-          borrowerAddress,
-          repayAssets: String(repayAssets),
-          minCollateralAssets: '1',
-          recipientAddress,
+        input: { ...found, repayAssets: '1', minCollateralAssets: '1', recipientAddress },
+        when: async () => {
+          const position = await underWater(world, debts)
+          found = {
+            marketAddress: addressOf(position.marketAddress),
+            vaultAddress: addressOf(position.vaultAddress),
+            borrowerAddress: addressOf(position.borrowerAddress),
+          }
+          return { ...found, repayAssets: String(BigInt(String(position.repayAssets)) / 2n) }
         },
         read: owed,
         moved: (before, after) => after < before,
       })
+      const { marketAddress } = found
       const [liquidated] = parseEventLogs({ abi: LIQUIDATED, logs: receipts.flatMap(({ logs }) => logs) })
       const collateral = placeOf(
         world,
@@ -88,6 +95,13 @@ const MARKETS = [
 ] as const
 /** Of what the faucet gives, one part in so many is pledged: a debt that any vault has the cash for. */
 const PLEDGED_PART = 100n
+
+/** Where a debt is, and whose. */
+type Place = {
+  readonly marketAddress: Address
+  readonly vaultAddress: Address
+  readonly borrowerAddress: Address
+}
 
 /** A debt of a borrower of ours, who pledges once. */
 type Debt = {
@@ -133,25 +147,19 @@ async function borrowMore({ chain }: World, debt: Debt): Promise<void> {
   await chain.mined(borrower, [call(market, data)])
 }
 
-/** Long enough for the next fall of one of two prices, even when the one that goes on has begun without us. */
-const FALL_MS_MAX = 110_000
-const LOOK_MS = 1_000
-
-/** Wait until one of our debts can be liquidated. */
-async function underWater(world: World, debts: readonly Debt[]): Promise<Json> {
+/** Wait until one of our debts can be liquidated: each price falls once a minute, and what fell before we owed does not count. */
+function underWater(world: World, debts: readonly Debt[]): Promise<Json> {
   const ours = debts.map(({ borrower }) => borrower.address.toLowerCase())
-  const deadline = Date.now() + FALL_MS_MAX
-  while (Date.now() < deadline) {
+  const look = async () => {
     const rows = itemsOf(await world.ask('GET /v1/liquidation-recovery', {}))
     const found = rows.find(
       ({ borrowerAddress, liquidatable, executable }) =>
         ours.includes(String(borrowerAddress)) && liquidatable === true && executable === true,
     )
-    if (found !== undefined) return found
-    await Promise.all(debts.map((debt) => borrowMore(world, debt)))
-    await sleep(LOOK_MS)
+    if (found === undefined) await Promise.all(debts.map((debt) => borrowMore(world, debt)))
+    return found
   }
-  throw new Error('none of our debts went under water')
+  return eventually(look, 'none of our debts went under water', 3)
 }
 
 function addressOf(value: unknown): Address {

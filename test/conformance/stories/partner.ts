@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address } from 'viem'
+import { eventually } from '../eventually.ts'
 import { placeOf } from '../people.ts'
 import { createKmsWallet, createWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
@@ -69,16 +69,9 @@ async function claim({ world, carry }: Stage, wallet: Wallet, channel: Address):
   })
 }
 
-const GROWN_MS_MAX = 30_000
-const POLL_MS = 500
-
 /** Wait until a channel owes its reseller something. */
-async function grown({ chain }: World, channel: Address, view: string): Promise<bigint> {
-  const deadline = Date.now() + GROWN_MS_MAX
-  while (Date.now() < deadline) {
+const grown = ({ chain }: World, channel: Address, view: string): Promise<bigint> =>
+  eventually(async () => {
     const owed = await chain.number(channel, view)
-    if (owed > 0n) return owed
-    await sleep(POLL_MS)
-  }
-  throw new Error(`the channel's ${view} stays 0`)
-}
+    return owed > 0n ? owed : undefined
+  }, `the channel's ${view} stays 0`)
