@@ -1,5 +1,5 @@
-import type { Address } from 'viem'
-import { eventually } from '../eventually.ts'
+import { type Address, encodeFunctionData, parseAbi } from 'viem'
+import type { Intent } from '../chain.ts'
 import { placeOf } from '../people.ts'
 import { createKmsWallet, createWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
@@ -52,14 +52,14 @@ async function claim({ world, carry }: Stage, wallet: Wallet, channel: Address):
   const { chain } = world
   const recipientAddress = createWallet().address
   const balance = (of: Address) => () => chain.number(of, 'balanceOf(address)', recipientAddress)
-  const shares = await grown(world, channel, 'feeShares()')
+  await chain.send(wallet, [gain(world)])
+  const shares = await chain.number(channel, 'feeShares()')
   await carry(CLAIM_SHARES, {
     wallet,
     input: { channelAddress: channel, recipientAddress, shares: String(shares) },
     read: balance(channel),
     moved: (before, after) => before === 0n && after === shares,
   })
-  await grown(world, channel, 'borrowerFeeAssets()')
   await carry(CLAIM_FEE, {
     wallet,
     input: { channelAddress: channel, recipientAddress, minAssets: '1' },
@@ -69,9 +69,13 @@ async function claim({ world, carry }: Stage, wallet: Wallet, channel: Address):
   })
 }
 
-/** Wait until a channel owes its reseller something. */
-const grown = ({ chain }: World, channel: Address, view: string): Promise<bigint> =>
-  eventually(async () => {
-    const owed = await chain.number(channel, view)
-    return owed > 0n ? owed : undefined
-  }, `the channel's ${view} stays 0`)
+const TRANSFER = parseAbi(['function transfer(address to, uint256 amount) returns (bool)'])
+/** What the vault gains, of which the channel has a part, and its reseller a fifth of that. */
+const GAIN = 10_000_000_000n
+
+/** Give the vault something: both fees are owed from the next block on, whatever borrowers paid by then. */
+function gain(world: World): Intent {
+  const args = [placeOf(world, 'ownedVault'), GAIN] as const
+  const calldata = encodeFunctionData({ abi: TRANSFER, functionName: 'transfer', args })
+  return { target: placeOf(world, 'sUSD'), calldata, value: 0n }
+}
