@@ -11,7 +11,7 @@ import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { FUND, figures, fundRow, HOUSE, lotRow, moment, policy, RIVAL_FUND, USD, usd } from './fixtures.ts'
 
 // A world is large: looking for the smallest that fails takes longer than reading one that does.
-const RUNS = { numRuns: 10_000, endOnFailure: true }
+const RUNS = { numRuns: 1_000, endOnFailure: true }
 const LIMITS = policy()
 const OTHER_FUND = `0x${'e'.repeat(40)}` as const
 const BASE = moment()
@@ -154,7 +154,7 @@ describe('bids', () => {
       RUNS,
     )
     // The worlds do have lots worth a bid.
-    expect(bids).toBeGreaterThan(2_000)
+    expect(bids).toBeGreaterThan(200)
   })
 
   it('never come twice for one opportunity, and do not depend on the order of the rows', () => {
