@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createFleetControl } from '../../src/fleet/control.ts'
 import { switchFleet } from '../../src/fleet/switches.ts'
 import { setForFleet } from '../../src/journal/redis/controls.ts'
@@ -10,6 +10,7 @@ import { beat, controlsOf } from '../../src/journal/redis/seat.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, newStore, takeSeat } from '../support/redis-fleet.ts'
+import { until } from '../support/until.ts'
 
 const SEAT = '0x01'
 const LEASE_MS = 1_000
@@ -110,10 +111,10 @@ it('writes the file of this machine though Redis is away, and its instance passe
   expect(one.control.gate(SEAT).closed).toBe(true)
   // What was heard just before cannot be passed on.
   one.control.heard(controlsOf(seq, []))
-  await vi.waitFor(() => expect(failed).toEqual(['journal.unreachable']), { timeout: 10_000 })
+  await until(() => expect(failed).toEqual(['journal.unreachable']))
   await own.restart()
   await hear()
-  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  await until(async () => expect((await hear()).has('killed')).toBe(true))
   expect(two.control.gate(SEAT).closed).toBe(true)
   store.close()
   await own.stop()
@@ -209,7 +210,7 @@ it('is SAFE by the generation that was known, and not for the fleet again once a
   expect((await hear()).has(`safe:${SEAT}`)).toBe(false)
   for (const each of [one, two]) expect(each.control.gate(SEAT)).toEqual(OPEN)
   one.control.forgotten(amnesia({ seen: 'nothing', expected: 'more', gen: 'next' }))
-  await vi.waitFor(async () => expect((await hear()).has(`safe:${SEAT}`)).toBe(true))
+  await until(async () => expect((await hear()).has(`safe:${SEAT}`)).toBe(true))
   expect(two.control.gate(SEAT).safe).toBeDefined()
   store.close()
 })
@@ -241,11 +242,11 @@ it('is SAFE also by what is missed in a later generation, whatever it was SAFE b
 it('passes on what its machine has once more to a generation that a person has begun', async () => {
   const { one, hear, store } = await pair()
   setControl(one.directory, 'kill', true)
-  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  await until(async () => expect((await hear()).has('killed')).toBe(true))
   const { gen } = store.known()
   await redis.client().hset(store.keys.meta, { gen: 'next', parent: gen })
   await redis.client().del(store.keys.control)
-  await vi.waitFor(async () => expect((await hear()).has('killed')).toBe(true))
+  await until(async () => expect((await hear()).has('killed')).toBe(true))
   expect(store.known().gen).toBe('next')
   store.close()
 })
@@ -263,7 +264,7 @@ it('is SAFE by what it cannot read', async () => {
   }
   // A person has it left as any other of the generation of now.
   const set = async () => JSON.parse((await hear()).get(`safe:${SEAT}`) ?? '{}')
-  await vi.waitFor(async () => expect(await set()).toMatchObject({ gen: store.known().gen }))
+  await until(async () => expect(await set()).toMatchObject({ gen: store.known().gen }))
   const left = JSON.stringify({ ...by, over: [store.known().gen] })
   await redis.client().hset(store.keys.control, { [`left:${SEAT}`]: left })
   await redis.client().hdel(store.keys.control, `safe:${SEAT}`)

@@ -248,9 +248,9 @@ describe('mail of a fleet', () => {
     await expect.poll(() => seen, { interval: 5 }).toEqual(['wait'])
     const id = randomUUID()
     await outgoing.submit(id, deposit)
-    await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id])
+    await expect.poll(() => seen, { interval: 5 }).toEqual(['wait', id])
     await outgoing.answer(held, { verdict: 'approve', hash: HASH, by: BY })
-    await expect.poll(() => seen, { interval: 5, timeout: 5_000 }).toEqual(['wait', id, 'moved'])
+    await expect.poll(() => seen, { interval: 5 }).toEqual(['wait', id, 'moved'])
   })
 
   it('is taken once, and has one reply, where a third of the answers to either side are lost', async () => {
