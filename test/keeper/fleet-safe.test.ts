@@ -32,7 +32,7 @@ afterAll(async () => {
 const changes = (name: string) => ({
   directory: join(world.directory, name),
   journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
-  fleet: { name: 'main', instance: name, roster: ['a', 'b', 'c'], leaseMs: '1000' },
+  fleet: { name: 'main', instance: name, roster: ['a', 'b', 'c'], leaseMs: '8000' },
   agents: world.kms.keys.map(({ arn: keyId, address }) =>
     world.liquidator({ signer: { kms: { keyId, address }, window: '2' } }),
   ),
@@ -53,13 +53,13 @@ it('is SAFE once Redis was flushed, and works on after a person has proven for e
   for (const each of [a, b]) await each.until(({ type }) => type === 'role')
   const succeeded = () => [...a.events, ...b.events].filter(reached('succeeded')).length
   await world.openUnderWater()
-  await expect.poll(succeeded, { timeout: 30_000 }).toBe(1)
+  await expect.poll(succeeded).toBe(1)
   const signers = world.kms.keys.map(({ address }) => address.toLowerCase())
 
   await redis.client().flushall()
   const safeFiles = () =>
     ['a', 'b'].flatMap((name) => signers.map((each) => join(world.directory, name, 'seats', each, 'SAFE')))
-  await expect.poll(() => safeFiles().every(existsSync), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => safeFiles().every(existsSync)).toBe(true)
   const shown = await run('safe')
   expect(shown).toMatchObject({ code: 0, err: '' })
   for (const each of signers) expect(shown.out).toContain(`rolekeeper safe leave ${each}`)
@@ -79,15 +79,15 @@ it('is SAFE once Redis was flushed, and works on after a person has proven for e
   // What was sent last may still be pending on the node.
   const plan = async () => (await run('safe', 'leave', first, '--gone', 'c')).out
   await expect
-    .poll(plan, { timeout: 10_000 })
+    .poll(plan)
     .toMatch(/begins a generation that follows[\s\S]*Nothing was done; --yes does it\.\n$/)
   expect(signatures()).toBe(signed)
   expect((await run('safe', 'leave', first, '--gone', 'c', '--yes')).out).toMatch(/Done\.\n$/)
   expect(await redis.client().hkeys('{rk:main}:budget:liquidator')).toContain(`adopted:${second}:0`)
   // The others attest to what was begun anew first.
   const leave = async () => (await run('safe', 'leave', second, '--yes')).out
-  await expect.poll(leave, { timeout: 10_000 }).toMatch(/said that it is gone for good[\s\S]*Done\.\n$/)
-  await expect.poll(() => safeFiles().some(existsSync), { timeout: 10_000 }).toBe(false)
+  await expect.poll(leave).toMatch(/said that it is gone for good[\s\S]*Done\.\n$/)
+  await expect.poll(() => safeFiles().some(existsSync)).toBe(false)
   expect((await run('safe')).out).not.toContain('rolekeeper safe leave')
   // What `c` may have signed lands no more once its nonces are closed, and a person says so.
   expect((await run('safe')).out).toContain('forgotten_nonces')
@@ -95,13 +95,13 @@ it('is SAFE once Redis was flushed, and works on after a person has proven for e
     for (const each of signers) await run('signer', 'release', each, '--yes')
     return (await run('safe')).out
   }
-  await expect.poll(released, { timeout: 40_000, interval: 1_000 }).toBe('No signer is SAFE.\n')
+  await expect.poll(released, { interval: 1_000 }).toBe('No signer is SAFE.\n')
   expect((await run('safe', 'leave', signers[0] ?? '')).out).toContain('is not SAFE')
   const borrower = await world.openUnderWater()
-  await expect.poll(succeeded, { timeout: 30_000 }).toBe(2)
+  await expect.poll(succeeded).toBe(2)
   expect(await world.liquidated(borrower)).toEqual([borrower])
   expect(JSON.parse((await run('fleet', '--json')).out)).toMatchObject({
     redis: { parents: [expect.stringMatching(/^[0-9a-f]{16}$/)], problem: null },
     safe: [],
   })
-}, 120_000)
+})
