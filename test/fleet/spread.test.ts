@@ -1,21 +1,27 @@
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
-import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { type FleetTime, startFleetTime } from '../support/fleet-time.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, storeAt } from '../support/redis-fleet.ts'
+import { until } from '../support/until.ts'
 
 let redis: TestRedis
 let config: StoreConfig
 const started = new Set<TestInstance>()
-const LEASE_MS = 800
+const LEASE_MS = LONG_LEASE_MS
+let time: FleetTime
 const EIGHT = Array.from({ length: 8 }, (_, index) => ({ name: `0x0${index}` }))
 
 beforeAll(async () => {
   redis = await startRedis(DURABLE)
 })
+beforeEach(() => {
+  time = startFleetTime(LEASE_MS)
+})
 afterEach(async () => {
   for (const instance of started) await stop(instance)
+  time.stop()
 })
 afterAll(() => redis.stop())
 
@@ -23,8 +29,13 @@ const newFleet = async () => {
   config = storeAt(redis.port)
   await foundFleet(config)
 }
-const start = (instance: string, options: Partial<Parameters<typeof startInstance>[1]> = {}) => {
-  const each = startInstance(config, { seats: EIGHT, leaseMs: LEASE_MS, instance, ...options })
+let count = 0
+type Options = Partial<Parameters<typeof startInstance>[1]> & { readonly offMs?: number }
+const start = (instance: string, { offMs = 0, ...options }: Options = {}) => {
+  count += 1
+  const { clock, monotonicMs } = time.clockOf(`${instance} ${count}`)
+  const own = { clock: { ...clock, nowMs: () => Date.now() + offMs }, monotonicMs }
+  const each = startInstance(config, { seats: EIGHT, leaseMs: LEASE_MS, instance, ...own, ...options })
   started.add(each)
   return each
 }
@@ -33,7 +44,6 @@ const stop = async (instance: TestInstance) => {
   instance.store.close()
   started.delete(instance)
 }
-const until = (isSo: () => void) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 const hold = (counts: Record<string, number>) =>
   until(() =>
     expect(Object.fromEntries([...started].map(({ name, names }) => [name, names().length]))).toEqual(counts),
@@ -55,7 +65,7 @@ it('spreads eight seats over one, two and three instances and back, each move fo
   // 8 at first, 4 to the second, 2 to the third.
   expect(begun([one, two, three])).toBe(14)
   // Nobody moves what is even.
-  await systemClock.sleep(2 * LEASE_MS)
+  await time.pass(2 * LEASE_MS)
   expect(begun([one, two, three])).toBe(14)
   await stop(three)
   await hold({ one: 4, two: 4 })
@@ -68,7 +78,7 @@ it('leaves no seat for longer than a lease in a rolling restart of three', async
   await newFleet()
   const all = ['one', 'two', 'three'].map((name) => start(name))
   await until(() => expect(all.map(({ names }) => names().length).toSorted()).toEqual([2, 3, 3]))
-  const fromMs = performance.now()
+  const fromMs = time.nowMs()
   for (const [index, name] of ['one', 'two', 'three'].entries()) {
     await stop(all[index] ?? start(name))
     all.push(start(name))
@@ -112,7 +122,7 @@ it('has an instance of another fingerprint stand by until none of those before i
   const newer = start('one', { agreement: () => ({ fingerprint: 'other', tightened: 0 }) })
   await until(() => expect(newer.states).toEqual(['fleet.stands_by']))
   await hold({ one: 0, two: 8 })
-  await systemClock.sleep(LEASE_MS)
+  await time.pass(LEASE_MS)
   await hold({ one: 0, two: 8 })
   await stop(two)
   await hold({ one: 8 })
@@ -121,22 +131,21 @@ it('has an instance of another fingerprint stand by until none of those before i
 
 it('takes no seat with a clock that is 30 s off', async () => {
   await newFleet()
-  const wrong = (offMs: number) => ({ ...systemClock, nowMs: () => Date.now() + offMs })
-  const late = start('late', { clock: wrong(-31_000) })
-  const early = start('early', { clock: wrong(31_000) })
+  const late = start('late', { offMs: -60_000 })
+  const early = start('early', { offMs: 60_000 })
   await until(() => expect([late.states, early.states]).toEqual([['fleet.clock'], ['fleet.clock']]))
-  await systemClock.sleep(LEASE_MS)
+  await time.pass(LEASE_MS)
   expect([late.names(), early.names()]).toEqual([[], []])
-  const right = start('right', { clock: wrong(29_000) })
+  const right = start('right', { offMs: 29_000 })
   await until(() => expect(right.names()).toHaveLength(8))
 })
 
 it("takes seats where the newest block says that Redis's clock is the wrong one, and none where both differ", async () => {
   await newFleet()
-  const clock = { ...systemClock, nowMs: () => Date.now() + 40_000 }
-  const both = start('both', { clock, blockOffMs: () => -35_000 })
+  const offMs = 60_000
+  const both = start('both', { offMs, blockOffMs: () => -35_000 })
   await until(() => expect(both.states).toEqual(['fleet.clock']))
-  const byChain = start('by-chain', { clock, blockOffMs: () => 4_000 })
+  const byChain = start('by-chain', { offMs, blockOffMs: () => 4_000 })
   await until(() => expect(byChain.names()).toHaveLength(8))
   expect([byChain.states, both.names()]).toEqual([[null], []])
 })
@@ -151,11 +160,11 @@ it('has who lags wait so much longer before it takes what was left or lost, and 
   await newFleet()
   const seats = EIGHT.slice(0, 2)
   const lagMs = LEASE_MS
-  const begunAtMs = performance.now()
+  const begunAtMs = time.nowMs()
   const late = start('late', { seats, lagMs })
-  const later = start('later', { seats, lagMs: 60_000 })
+  const later = start('later', { seats, lagMs: 100 * LEASE_MS })
   await hold({ late: 2, later: 0 })
-  expect((late.events[0]?.atMs ?? 0) - begunAtMs).toBeGreaterThan(lagMs)
+  expect((late.events[0]?.atMs ?? 0) - begunAtMs).toBeGreaterThanOrEqual(lagMs)
   const one = start('one', { seats })
   await hold({ late: 0, later: 0, one: 2 })
   const two = start('two', { seats })
@@ -165,7 +174,7 @@ it('has who lags wait so much longer before it takes what was left or lost, and 
   const before = late.events.length
   // Killed: it leaves nothing.
   two.store.close()
-  const killedAtMs = performance.now()
+  const killedAtMs = time.nowMs()
   await until(() => expect(late.names()).toHaveLength(2))
   expect((late.events[before]?.atMs ?? 0) - killedAtMs).toBeGreaterThan(1.25 * LEASE_MS + lagMs)
   expect(later.events).toEqual([])
@@ -173,10 +182,13 @@ it('has who lags wait so much longer before it takes what was left or lost, and 
 
 it('ends all terms of a process once another began with its name, and has that wait as for any other', async () => {
   await newFleet()
+  count = 0
   const first = start('one', { place: 'here' })
   await hold({ one: 8 })
+  // Which ends without a word to the clock.
+  time.leaveOut('one 1')
+  const beganMs = time.nowMs()
   const second = start('one', { place: 'elsewhere' })
-  const beganMs = performance.now()
   await until(() => expect(first.states.at(-1)).toBe('fleet.name_taken'))
   await until(() => expect([first.names().length, second.names().length]).toEqual([0, 8]))
   expect((second.events[0]?.atMs ?? 0) - beganMs).toBeGreaterThan(LEASE_MS)

@@ -43,7 +43,8 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const store = options.store ?? openStore({ ...config, instance: name })
   const events: TestInstance['events'][number][] = []
   const states = options.states ?? []
-  const note = (what: string) => events.push({ what, atMs: performance.now() })
+  const monotonicMs = options.monotonicMs ?? (() => performance.now())
+  const note = (what: string) => events.push({ what, atMs: monotonicMs() })
   const seats = createSeats({
     // Another process of the same name is on the same directory, unless it says another.
     ...{
@@ -58,7 +59,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
     clock: systemClock,
     switches: () => ({ killed: false, paused: false, pulled: [] }),
     blockOffMs: () => null,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     onHeld: ({ seat }, lost) => {
       note(`begin ${seat}`)
       lost.addEventListener('abort', () => note(`lost ${seat}`))
@@ -67,7 +68,7 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
     attestation: createAttestation({
       witnesses: options.witnesses ?? { known: null, begin: async () => undefined },
       ...{ store, instance: name, roster: options.roster ?? [name], replicas: config.replicas },
-      ...{ leaseMs: options.leaseMs ?? 800, monotonicMs: () => performance.now() },
+      ...{ leaseMs: options.leaseMs ?? 800, monotonicMs },
       onWaiting: ({ code }) => states.push(code),
     }),
     onControls: () => undefined,
