@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { endpointOf } from '../../src/config/redis.ts'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
@@ -7,8 +7,10 @@ import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis } from '../support/redis.ts'
 import { DURABLE, storeAt } from '../support/redis-fleet.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 
 const LEASE_MS = 400
+/** By the seed that is taken where none is given, the rounds do each deed, and to each instance. */
 const ROUNDS = Number(process.env.ROUNDS ?? 12)
 const SEATS = Array.from({ length: 4 }, (_, index) => ({ name: `0x0${index}` }))
 const NAMES = ['one', 'two', 'three']
@@ -32,7 +34,7 @@ function watchGates(instances: readonly TestInstance[]) {
 }
 
 it('opens no gate of a seat in two instances at once, whatever is cut, slow or started anew', async () => {
-  const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+  const seed = Number(process.env.SEED ?? 5)
   const random = randomOf(seed)
   const among = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] ?? (all[0] as T)
   const redis = await startRedis(DURABLE)
@@ -80,7 +82,7 @@ it('opens no gate of a seat in two instances at once, whatever is cut, slow or s
     const held = instances.flatMap(({ names, seats }) => names().filter((seat) => !seats.isOver(seat)))
     expect(held.toSorted()).toEqual(SEATS.map(({ name }) => name))
   }
-  await vi.waitFor(isSpread, { timeout: 10_000, interval: 5 })
+  await until(isSpread)
   gates.stop()
   expect({ seed, doubled: gates.doubled }).toEqual({ seed, doubled: [] })
   expect(gates.looks()).toBeGreaterThan(ROUNDS)
@@ -88,7 +90,8 @@ it('opens no gate of a seat in two instances at once, whatever is cut, slow or s
   for (const { seats, store } of instances) {
     for (const held of seats.held()) {
       await fence({ ...held, writer: 'w', answered: 0 }, [], store).catch((error: unknown) => {
-        if (!seats.isOver(held.seat)) throw error
+        const isHeld = seats.held().some(({ token }) => token === held.token)
+        if (isHeld && !seats.isOver(held.seat)) throw error
       })
     }
   }
