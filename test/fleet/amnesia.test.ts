@@ -1,8 +1,7 @@
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { afterAll, expect, test } from 'vitest'
 import { endpointOf } from '../../src/config/redis.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createFleetControl, type FleetControl } from '../../src/fleet/control.ts'
@@ -12,23 +11,25 @@ import { serverText } from '../../src/journal/redis/check.ts'
 import { openCommandLine } from '../../src/journal/redis/command-line.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
 import { acquire, fence, readSeat } from '../../src/journal/redis/seat.ts'
-import { startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { hurriedClock, LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
+import { type FleetTime, startFleetTime } from '../support/fleet-time.ts'
 import { type RedisSettings, startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt } from '../support/redis-fleet.ts'
 import { startRedisProxy } from '../support/redis-proxy.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 
-const LEASE_MS = 800
+const LEASE_MS = LONG_LEASE_MS
 const SEAT = '0x01'
 const ROSTER = ['one', 'two']
 const SEATS = [SEAT, '0x02']
-const until = (isSo: () => unknown) => vi.waitFor(isSo, { timeout: 20_000, interval: 5 })
 
-// Each has servers of its own, and waits for leases most of the time.
+// Each has servers and a time of its own, and waits for these most of the time.
 const it = test.concurrent
 const ends: (() => unknown)[] = []
 afterAll(async () => {
   for (const end of ends.toReversed()) await end()
+  for (const time of times.values()) time.stop()
 })
 
 /** An instance with a directory, whose work is barriers. */
@@ -41,6 +42,33 @@ type Member = TestInstance & {
   readonly crash: () => Promise<void>
 }
 
+const times = new Map<string, FleetTime>()
+const fleets = new Map<TestRedis, StoreConfig>()
+let clocks = 0
+/** The time of a fleet. */
+function timeOf({ fleet }: Pick<StoreConfig, 'fleet'>): FleetTime {
+  const time = times.get(fleet) ?? startFleetTime(LEASE_MS)
+  times.set(fleet, time)
+  return time
+}
+
+/** Restart a Redis with no time between, by which leases end, however long that takes. */
+async function restart(redis: TestRedis, meanwhile = () => {}, settings: RedisSettings = {}): Promise<void> {
+  const config = fleets.get(redis)
+  const goOn = config === undefined ? () => {} : timeOf(config).hold()
+  await redis.kill()
+  meanwhile()
+  await redis.restart(settings)
+  goOn()
+}
+
+/** Have Redis say that an instance was heard of long ago: it was gone before whatever comes next. */
+async function longGone(redis: TestRedis, { fleet }: StoreConfig, name: string): Promise<void> {
+  const key = `{rk:${fleet}}:instances`
+  const record = await redis.client().hget(key, name)
+  if (record !== null) await redis.client().hset(key, name, record.replace(/^(\S+ \S+ \S+) \d+/, '$1 1'))
+}
+
 async function startMember(
   config: StoreConfig,
   instance: string,
@@ -48,11 +76,14 @@ async function startMember(
   names: readonly string[] = [SEAT],
 ): Promise<Member> {
   const seats = names.map((name) => ({ name }))
+  const time = timeOf(config)
+  clocks += 1
+  const atClock = `${instance} ${clocks}`
   const witnesses = await openWitnesses(directory, names)
   const store = openStore({ ...config, instance }, witnesses.known, witnesses.tops)
   const control = createFleetControl({
     ...{ store, directory, instance, seats: names, leaseMs: LEASE_MS, nowMs: Date.now },
-    ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
+    ...{ monotonicMs: time.nowMs, onFailed: () => undefined },
   })
   const states: (string | null)[] = []
   const onState = (why: RolekeeperError | null) => {
@@ -70,6 +101,7 @@ async function startMember(
       onControls: control.heard,
       witnesses,
       states,
+      ...time.clockOf(atClock),
     },
   })
   const barrier = async () => {
@@ -79,6 +111,7 @@ async function startMember(
     }
   }
   const crash = async () => {
+    time.leaveOut(atClock)
     store.close()
     await each.seats.stop()
     await witnesses.close()
@@ -98,6 +131,7 @@ async function newRedis(settings: RedisSettings = {}): Promise<TestRedis> {
 async function newFleet(redis: TestRedis): Promise<StoreConfig> {
   const config = storeAt(redis.port)
   await foundFleet(config)
+  fleets.set(redis, config)
   return config
 }
 
@@ -137,21 +171,20 @@ async function rewind(redis: TestRedis, meanwhile: () => Promise<void>): Promise
   const copy = mkdtempSync(join(tmpdir(), 'older-'))
   cpSync(redis.directory, copy, { recursive: true })
   await meanwhile()
-  await redis.kill()
-  rmSync(redis.directory, { recursive: true })
-  cpSync(copy, redis.directory, { recursive: true })
-  await redis.restart()
+  await restart(redis, () => {
+    rmSync(redis.directory, { recursive: true })
+    cpSync(copy, redis.directory, { recursive: true })
+  })
 }
 
 const loses: Record<string, (redis: TestRedis, barrier: () => Promise<void>) => Promise<unknown>> = {
   'a FLUSHALL': (redis) => redis.client().flushall(),
   'an older file': (redis, barrier) => rewind(redis, barrier),
-  'a new empty server': async (redis) => {
-    await redis.kill()
-    rmSync(redis.directory, { recursive: true })
-    cpSync(newDirectory(), redis.directory, { recursive: true })
-    await redis.restart()
-  },
+  'a new empty server': (redis) =>
+    restart(redis, () => {
+      rmSync(redis.directory, { recursive: true })
+      cpSync(newDirectory(), redis.directory, { recursive: true })
+    }),
 }
 
 it.each(Object.entries(loses))(
@@ -170,7 +203,7 @@ it.each(Object.entries(loses))(
     await until(() => expect(one.control.gate(SEAT).safe?.message).toContain('fleet_amnesia'))
     expect(existsSync(join(one.directory, 'seats', SEAT, 'SAFE'))).toBe(true)
     // By then a seat that may be taken is taken.
-    await systemClock.sleep(2 * LEASE_MS)
+    await timeOf(config).pass(2 * LEASE_MS)
     expect(one.seats.isOver(SEAT)).toBe(true)
     expect([one, two].map(({ events }) => events.map(({ what }) => what))).toEqual([[`begin ${SEAT}`], []])
 
@@ -246,14 +279,14 @@ it('lets barriers pass on a restarted Redis once all who lived have said that it
   let two = await startMember(config, 'two')
   await until(() => expect(two.states).toEqual([null]))
   await one.barrier()
-  await redis.restart()
+  await restart(redis)
   await until(one.barrier)
 
   // It died together with Redis, and may have been acknowledged what nobody else knows of.
   two.store.close()
-  await redis.restart()
+  await restart(redis)
   await until(() => expect(one.states).toContain('fleet.unattested'))
-  await systemClock.sleep(2 * LEASE_MS)
+  await timeOf(config).pass(2 * LEASE_MS)
   await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.moved' })
   await two.crash()
   two = await startMember(config, 'two', two.directory)
@@ -261,8 +294,9 @@ it('lets barriers pass on a restarted Redis once all who lived have said that it
 
   // Who was gone before it restarted is not waited for.
   await two.crash()
-  await systemClock.sleep(2 * LEASE_MS)
-  await redis.restart()
+  await longGone(redis, config, 'two')
+  await timeOf(config).pass(2 * LEASE_MS)
+  await restart(redis)
   await until(one.barrier)
 })
 
@@ -272,12 +306,13 @@ it('waits for nobody who was gone before, where the process was just started', a
   const two = await startMember(config, 'two')
   await until(() => expect(two.states).toEqual([null]))
   await one.barrier()
-  two.store.close()
+  await two.crash()
   await one.crash()
-  await systemClock.sleep(3 * LEASE_MS)
+  await longGone(redis, config, 'two')
+  await timeOf(config).pass(3 * LEASE_MS)
   one = await startMember(config, 'one', one.directory)
   await until(() => expect(one.names()).toEqual([SEAT]))
-  await redis.restart()
+  await restart(redis)
   await until(one.barrier)
 })
 
@@ -290,12 +325,12 @@ it('lets no barrier pass on a restarted Redis because the process that waits the
     two.store.close()
   })
   await until(() => expect(one.states).toContain('fleet.unattested'))
-  await systemClock.sleep(2 * LEASE_MS)
+  await timeOf(config).pass(2 * LEASE_MS)
   await expect(one.barrier()).rejects.toMatchObject({ code: 'journal.moved' })
   await one.crash()
   one = await startMember(config, 'one', one.directory, SEATS)
   await until(() => expect(one.states).toContain('fleet.unattested'))
-  await systemClock.sleep(LEASE_MS)
+  await timeOf(config).pass(LEASE_MS)
   expect(one.names()).toEqual([])
   const again = await startMember(config, 'two', two.directory, SEATS)
   await until(() => expect(again.states).toContain('journal.amnesia'))
@@ -309,7 +344,7 @@ it('lets nobody take the seat of a dead holder on a restarted Redis, until that 
   })
   const two = await startMember(config, 'two')
   await until(() => expect(two.states).toContain('fleet.unattested'))
-  await systemClock.sleep(LEASE_MS)
+  await timeOf(config).pass(LEASE_MS)
   expect(two.names()).toEqual([])
   const again = await startMember(config, 'one', one.directory)
   await until(() => expect(again.states).toEqual(['journal.amnesia']))
@@ -325,7 +360,7 @@ it('relies on no instance that has lost its witness', async () => {
   const two = await startMember(config, 'two')
   const again = await startMember(config, 'one')
   await until(() => expect([again.states, two.states].flat()).toContain('fleet.unattested'))
-  await systemClock.sleep(2 * LEASE_MS)
+  await timeOf(config).pass(2 * LEASE_MS)
   expect([again.names(), two.names()]).toEqual([[], []])
 })
 
@@ -377,8 +412,11 @@ it('takes nobody for who lost a witness that crashed before its first one was on
   const redis = await newRedis()
   const config = await newFleet(redis)
   // On another server than it was begun on, everybody is heard before a seat is taken.
-  await redis.restart()
-  const options = { instance: 'one', seats: [{ name: SEAT }], roster: ['one'] }
+  await restart(redis)
+  const options = {
+    ...{ instance: 'one', seats: [{ name: SEAT }], roster: ['one'] },
+    ...{ leaseMs: LEASE_MS, clock: hurriedClock },
+  }
   const crashing = Promise.withResolvers<void>()
   const begin = async () => {
     crashing.resolve()
@@ -388,7 +426,7 @@ it('takes nobody for who lost a witness that crashed before its first one was on
   await crashing.promise
   await one.seats.stop()
   one.store.close()
-  await redis.restart()
+  await restart(redis)
   const again = startInstance(config, options)
   ends.push(async () => {
     await again.seats.stop()
@@ -402,7 +440,7 @@ it('has a seat taken on a restarted Redis that lost nothing, once every instance
   await one.barrier()
   await one.seats.stop()
   await one.crash()
-  await redis.restart()
+  await restart(redis)
   const two = await startMember(config, 'two')
   await until(() => expect(two.states).toContain('fleet.unattested'))
   const again = await startMember(config, 'one', one.directory)
@@ -448,17 +486,18 @@ it('takes no seat on an older snapshot, which names the history that a promoted 
   await master.client().save()
   const snapshot = join(master.directory, 'dump.rdb')
   cpSync(snapshot, `${snapshot}.older`)
-  await systemClock.sleep(2 * LEASE_MS)
+  await timeOf(config).pass(2 * LEASE_MS)
   await one.barrier()
   await one.crash()
-  await master.kill()
   // As a snapshot is brought back: where files are appended to, it is not loaded.
-  rmSync(join(master.directory, 'appendonlydir'), { recursive: true })
-  cpSync(`${snapshot}.older`, snapshot)
-  await master.restart({ appendonly: 'no' })
+  const bringBack = () => {
+    rmSync(join(master.directory, 'appendonlydir'), { recursive: true })
+    cpSync(`${snapshot}.older`, snapshot)
+  }
+  await restart(master, bringBack, { appendonly: 'no' })
   await master.client().config('SET', 'appendonly', 'yes')
   await until(() => expect(two.states).toContain('fleet.unattested'))
-  await systemClock.sleep(LEASE_MS)
+  await timeOf(config).pass(LEASE_MS)
   expect(two.names()).toEqual([])
 })
 
