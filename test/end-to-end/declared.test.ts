@@ -36,7 +36,7 @@ beforeAll(async () => {
     Object.entries(sandbox.info.signers).map(([role, { address }]) => [role, address]),
   )
   writePolicy()
-}, 60_000)
+})
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')
   await sandbox.stop()
@@ -241,7 +241,7 @@ it('is brought from nothing to all that is declared, through kill -9 in each ste
     'role.vault_owner.vaultSettingsUpdate',
   ])
   expect(died.size).toBe(workflows.length)
-}, 150_000)
+})
 
 /** Leave the partner's application for a vault as its review does. */
 function approvePartner(vault: Address): void {

@@ -263,7 +263,7 @@ const BY_HAND = SERVICE_TYPES.filter(
 beforeAll(async () => {
   directory = sandboxDirectory()
   sandbox = await startTestSandbox(directory)
-}, 60_000)
+})
 afterEach(rest)
 afterAll(async () => {
   await sandbox?.stop()
@@ -299,11 +299,11 @@ it('says of each of thirty types in shadow what would come of it: no signature, 
   )
   await rest()
   expect({ signed: signatures(), nonces: await nonces(), saved: saved() }).toEqual(before)
-}, 60_000)
+})
 
 it('carries each of the thirty to success', async () => {
   await begin('live')
   const ends = await carry()
   expect(ends).toEqual(all(() => 'succeeded'))
   expect(BY_HAND).toHaveLength(30)
-}, 110_000)
+})

@@ -61,11 +61,9 @@ it('reports to its parent how it starts, and leaves nothing behind when the pare
   const ask = () => fetch(rpcUrl, { method: 'POST', headers, body: question })
   expect((await ask()).ok).toBe(true)
 
-  const killedMs = performance.now()
   parent.kill('SIGKILL')
   // The sandbox has the parent's standard error too, so it closes when both have ended.
   await once(parent, 'close')
-  expect(performance.now() - killedMs).toBeLessThan(2_000)
   await expect(ask()).rejects.toThrow()
   expect(existsSync(join(directory, 'sandbox.json'))).toBe(false)
 })
@@ -88,8 +86,8 @@ it('lets a story wait after its first tick, with borrowers in every market, unti
   const { items } = await look()
   expect(items.map(({ totalDebt }) => BigInt(totalDebt) > 0n)).toEqual([true, true])
   const ready = await block()
-  await expect.poll(block, { timeout: 10_000 }).toBeGreaterThanOrEqual(ready + 3)
+  await expect.poll(block).toBeGreaterThanOrEqual(ready + 3)
   expect(tick()).toBe(1)
   parent.stdin?.write('begin')
-  await expect.poll(tick, { timeout: 10_000 }).toBeGreaterThan(1)
+  await expect.poll(tick).toBeGreaterThan(1)
 })

@@ -52,7 +52,7 @@ const emit = (subject: string, eventType = 'markets.updated') =>
   f.canonical.push({}, [{ eventType, subject, data: {} }])
 const at = (path: string) => arrived.filter((one) => one.path === path)
 const subjectsAt = (path: string) => at(path).map(({ body }) => JSON.parse(body.toString()).subject)
-const until = (met: () => unknown) => expect.poll(met, { interval: 5, timeout: 5_000 })
+const until = (met: () => unknown) => expect.poll(met, { interval: 5 })
 const deliveries = async (query = '') =>
   ((await f.get(`/v1/webhook-deliveries${query}`, secretHeaders)).json.items as unknown[]).map((row) =>
     webhookDelivery.parse(row),
