@@ -2,6 +2,7 @@ import * as floors from './floors.ts'
 import * as guests from './guests.ts'
 import * as shapes from './shapes.ts'
 import type { Rule } from './tree.ts'
+import * as waits from './waits.ts'
 
 /** What a change would put into the tree: texts by their paths. */
 export type Seed = Readonly<Record<string, string>>
@@ -273,6 +274,29 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'test/chain/a.test.ts': "it.skipIf(process.env.CI)('is slow', () => {})" },
       { 'test/chain/a.test.ts': "it('is lucky', { retry: 2 }, () => {})" },
       { 'test/chain/a.test.ts': "vi.doMock('../../src/chain/nodes.ts')" },
+    ],
+  },
+  'a test waits for events, judges by no clock, and draws the same each day': {
+    rule: waits.testsAwaitEvents,
+    caught: [
+      'await systemClock.sleep(500)',
+      'await new Promise((resolve) => setTimeout(resolve, 20))',
+      'await page.waitForTimeout(1_000)',
+      'const tookMs = performance.now() - beganMs',
+      'expect(Date.now() - beganMs).toBeLessThan(1_000)',
+      'await vi.waitFor(() => expect(told).toBe(true))',
+      'await expect.poll(() => told, { timeout: 1_000 }).toBe(true)',
+      "it('is quick', async () => {\n}, 5_000)",
+      "it('is quick', { timeout: 5_000 }, async () => {})",
+      'expect(tookMs).toBeLessThan(LIMIT_MS)',
+      'fc.configureGlobal({ seed: 7 })',
+      'fc.assert(property, { seed: Date.now() })',
+    ].map((text) => ({ 'test/chain/a.test.ts': `${text}\n` })),
+    allowed: [
+      {
+        'test/chain/a.test.ts':
+          'await until(() => expect(told).toBe(true))\nawait expect.poll(() => told, { interval: 20 }).toBe(true)\nconst atMs = Date.now()\n',
+      },
     ],
   },
 }

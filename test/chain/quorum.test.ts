@@ -5,6 +5,7 @@ import type { RpcAnswer } from '../../src/chain/json-rpc.ts'
 import type { Head } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { until } from '../support/until.ts'
 import { wireBlock } from './scripted-node.ts'
 
 const ADDRESS = `0x${'ad'.repeat(20)}` as const
@@ -313,7 +314,7 @@ describe('a quorum that is missing', () => {
     third.down = true
     const sinceMs = nodes.quorumMissingSinceMs()
     expect(sinceMs).not.toBeNull()
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    await until(() => expect(systemClock.nowMs()).toBeGreaterThan(sinceMs ?? 0))
     expect(nodes.quorumMissingSinceMs()).toBe(sinceMs)
     third.down = false
     expect(nodes.quorumMissingSinceMs()).toBeNull()

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { WAIT_MS_MAX } from '../support/until.ts'
 import type { Contract } from './contract.ts'
+import { WAIT_MS_MAX } from './eventually.ts'
 import type { Findings } from './row.ts'
 import { isObject, resourceProblems } from './shape-check.ts'
 import type { Credential, Operation } from './transcription/operations.ts'

@@ -7,7 +7,7 @@ import {
   parseAbi,
   type TransactionReceipt,
 } from 'viem'
-import { WAIT_MS_MAX } from '../support/until.ts'
+import { WAIT_MS_MAX } from './eventually.ts'
 import type { SandboxInfo } from './sandbox-under-test.ts'
 import type { Wallet } from './wallet.ts'
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { WAIT_MS_MAX } from '../support/until.ts'
+import { WAIT_MS_MAX } from './eventually.ts'
 
 /** What `sandbox.json` gives a program that is not part of rolekeeper. */
 export type SandboxInfo = {

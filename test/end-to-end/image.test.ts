@@ -18,6 +18,7 @@ import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 
 const lines = readFileSync('config/Dockerfile', 'utf8')
   .split('\n')
@@ -128,7 +129,7 @@ describe('what it copies, beside a sandbox, for a user who may write the folder 
       ...user,
       env,
       cwd: app,
-      timeout: 30_000,
+      timeout: WAIT_MS_MAX,
     })
     const [[status], stdout, stderr] = await Promise.all([
       once(child, 'close'),

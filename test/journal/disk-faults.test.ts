@@ -16,6 +16,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openJournal } from '../../src/journal/open.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 
 const source = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 
@@ -32,7 +33,7 @@ function runProgram(program: string, blocks: number | 'unlimited' = 'unlimited')
       ...['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, '--input-type=module', '-e'],
       ...[program, directory, source('journal/sqlite.ts'), source('journal/open.ts')],
     ],
-    { encoding: 'utf8', timeout: 20_000 },
+    { encoding: 'utf8', timeout: WAIT_MS_MAX },
   )
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as inReality } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 
 /** What an instance of a fleet reads and waits by. */
-export type FleetClock = { readonly clock: Clock; readonly monotonicMs: () => number }
+type FleetClock = { readonly clock: Clock; readonly monotonicMs: () => number }
 
 /**
  * Time that a fleet's instances share, and that stands still while one of them is at work: leases end by what was done and left

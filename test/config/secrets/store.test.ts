@@ -108,7 +108,6 @@ describe('at the start', () => {
     ['none', 'file:.', 'secrets.not_found'],
   ] as const)(
     'with the fault %s, refuses %s as %s: it names which, and no secret',
-    { timeout: 20_000 },
     async (fault, text, code) => {
       there.fault = fault
       const error = await openSecrets([text], folder, managers).catch((thrown: RolekeeperError) => thrown)

@@ -1,6 +1,5 @@
 import { type Address, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
-import { WAIT_MS_MAX } from '../../support/until.ts'
-import { eventually } from '../eventually.ts'
+import { eventually, WAIT_MS_MAX } from '../eventually.ts'
 import { newcomer, placeOf, query } from '../people.ts'
 import type { Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'

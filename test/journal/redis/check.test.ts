@@ -142,7 +142,7 @@ describe('the start check of Redis', () => {
           openStore(config)
             .connect()
             .catch(({ code }) => code),
-        { interval: 1, timeout: 20_000 },
+        { interval: 1 },
       )
       .toBe('journal.loading')
     await restarted
