@@ -93,7 +93,7 @@ function forget(directory: string): void {
 export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   const { directory, onProgress } = options
   const child = spawnSandbox(options)
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const exited = endOf(child)
   let asked = false
   let failure: RolekeeperError | undefined
   child.on('message', (said) => {
@@ -106,7 +106,7 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   // It is awaited only while a session runs; before and after, its rejection says nothing new.
   ended.catch(() => {})
   return {
-    ready: becomeReady(child, directory, onProgress),
+    ready: becomeReady(child, exited, directory, onProgress),
     ended,
     begin: () => {
       // One that is ending cannot be sent anything, and `ended` says so.
@@ -158,8 +158,16 @@ function spawnSandbox({
   }
 }
 
+/** Resolves when a child has ended and all that it said was heard: of its exit we may learn before its last message. */
+function endOf(child: ChildProcess): Promise<void> {
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const silent = new Promise<void>((resolve) => child.once('disconnect', () => resolve()))
+  return Promise.all([exited, silent]).then(() => {})
+}
+
 function becomeReady(
   child: ChildProcess,
+  exited: Promise<void>,
   directory: string,
   onProgress: (text: string) => void,
 ): Promise<void> {
@@ -177,7 +185,7 @@ function becomeReady(
       work()
     }
     child.once('error', () => settle(() => reject(endedError(directory, child))))
-    child.once('exit', () => settle(() => reject(endedError(directory, child))))
+    void exited.then(() => settle(() => reject(endedError(directory, child))))
     child.on('message', (text) => {
       const said = message.safeParse(text)
       if (!said.success) return

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import { prepareDirectory, startSandboxProcess } from '../../src/cli/sandbox-pro
 import { lockDirectory } from '../../src/journal/lock.ts'
 
 /** Start a program in the sandbox's place. */
-function start(source: string, seed?: number, waits = false) {
+function start(source: string, seed?: number, waits = false, onProgress = () => {}) {
   const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-process-'))
   const file = join(directory, 'program.mjs')
   writeFileSync(file, source)
@@ -18,7 +19,10 @@ function start(source: string, seed?: number, waits = false) {
     directory,
     seed,
     waits,
-    onProgress: (text) => said.push(text),
+    onProgress: (text) => {
+      said.push(text)
+      onProgress()
+    },
   })
   return { directory, said, sandbox }
 }
@@ -33,6 +37,20 @@ function isAlive(pid: number): boolean {
   } catch {
     return false
   }
+}
+
+/** Let nothing happen here until something is so elsewhere. */
+function standStill(isSo: () => boolean): void {
+  while (!isSo()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+}
+
+/** Whether a child has ended of which we do not know it yet; where it wrote its pid. */
+function isOver(directory: string): boolean {
+  const file = join(directory, 'pid')
+  if (!existsSync(file)) return false
+  return execFileSync('ps', ['-o', 'stat=', '-p', readFileSync(file, 'utf8')], {
+    encoding: 'utf8',
+  }).startsWith('Z')
 }
 
 it('is ready when the program says so, and says meanwhile what it does', async () => {
@@ -68,6 +86,33 @@ it('fails with what the program gives as the reason, and leaves nothing behind',
     message: 'There is no anvil. Fix: npm install.',
   })
   await sandbox.stop()
+})
+
+it('fails with the reason of a program that ended while we looked elsewhere', async () => {
+  const program = (then: string) =>
+    `import { existsSync, writeFileSync, renameSync } from 'node:fs'; const at = process.argv[3]; writeFileSync(at + '/part', String(process.pid)); renameSync(at + '/part', at + '/pid'); ${then}`
+  const told = `{ type: 'failed', code: 'chain.absent', message: 'There is no anvil.', fix: 'npm install.' }`
+  const late = start(
+    program(
+      `while (!existsSync(at + '/go')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); process.send(${told}, () => process.exit(1))`,
+    ),
+  )
+  // We hear of this one's message and its end at once, and with its end of every other's: but not of their messages.
+  const early = start(
+    program(`process.send({ type: 'progress', text: 'ends' }, () => process.exit())`),
+    undefined,
+    false,
+    () => {
+      writeFileSync(join(late.directory, 'go'), '')
+      standStill(() => isOver(late.directory))
+    },
+  )
+  standStill(() => isOver(early.directory))
+  await Promise.all([
+    expect(late.sandbox.ready).rejects.toMatchObject({ code: 'chain.absent' }),
+    expect(late.sandbox.ended).rejects.toMatchObject({ code: 'chain.absent' }),
+    expect(early.sandbox.ready).rejects.toMatchObject({ code: 'sandbox.ended' }),
+  ])
 })
 
 it('fails when the program ends before it is ready, and when it ends later without being asked', async () => {
