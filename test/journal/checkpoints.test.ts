@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { until } from '../support/until.ts'
+import { until, WAIT_MS_MAX } from '../support/until.ts'
 
 const SQLITE = fileURLToPath(new URL('../../src/journal/sqlite.ts', import.meta.url))
 /** SQLite writes only the pages that differ. */
@@ -129,7 +129,7 @@ async function killed(point: string, after: boolean): Promise<number> {
   const said = join(directory, 'said')
   const output = openSync(said, 'w')
   const child = spawn(process.execPath, ['--import', url, path, directory], {
-    ...{ stdio: ['ignore', output, 'inherit'], timeout: 50_000, killSignal: 'SIGTERM' },
+    ...{ stdio: ['ignore', output, 'inherit'], timeout: WAIT_MS_MAX, killSignal: 'SIGTERM' },
   })
   const [, signal] = await once(child, 'close')
   closeSync(output)
