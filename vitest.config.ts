@@ -24,8 +24,8 @@ export default defineConfig({
     testTimeout: 5 * WAIT_MS_MAX,
     hookTimeout: 5 * WAIT_MS_MAX,
     retry: 0,
-    // Most of them wait for a chain or a server: one worker, as Vitest takes on two cores, leaves these idle.
-    maxWorkers: 2,
+    // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
+    maxWorkers: 3,
     // In the order of their names: what is short comes last, and fills both workers to the end.
     projects: [
       { extends: true, test: { name: 'apart', include: APART } },
