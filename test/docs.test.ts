@@ -141,6 +141,8 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run attacks', 'takes minutes; test/attacks covers it'],
   ['npm run mutate', 'takes minutes'],
   ['npm run fuzz', 'takes minutes; test/fuzz covers it'],
+  ['npm run contracts', 'takes a minute, and changes files only where a contract did'],
+  ['npm run properties', 'takes a minute; the same files are in this suite'],
   ['npm run simulate', 'takes minutes; test/simulation covers it'],
   ['npm test', 'is this suite'],
   ['rolekeeper sandbox', 'test/conformance covers it'],
