@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { leavePlace } from '../../src/cli/place.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
@@ -9,6 +10,7 @@ import {
   createKeeperScene,
   ENVIRONMENT,
   type KeeperScene,
+  liquidationOf,
   reached,
   startTestKeeper,
   type TestKeeper,
@@ -51,9 +53,9 @@ it('is SAFE once Redis was flushed, and works on after a person has proven for e
   await foundFleet(storeConfigOf(world.config(changes('a'))))
   const [a, b] = [await start('a'), await start('b')]
   for (const each of [a, b]) await each.until(({ type }) => type === 'role')
-  const succeeded = () => [...a.events, ...b.events].filter(reached('succeeded')).length
-  await world.openUnderWater()
-  await expect.poll(succeeded).toBe(1)
+  const succeeded = (borrower: Address) =>
+    Promise.race([a, b].map((each) => each.until(liquidationOf(borrower)('succeeded'))))
+  await succeeded(await world.openUnderWater())
   const signers = world.kms.keys.map(({ address }) => address.toLowerCase())
 
   await redis.client().flushall()
@@ -98,7 +100,8 @@ it('is SAFE once Redis was flushed, and works on after a person has proven for e
   await expect.poll(released, { interval: 1_000 }).toBe('No signer is SAFE.\n')
   expect((await run('safe', 'leave', signers[0] ?? '')).out).toContain('is not SAFE')
   const borrower = await world.openUnderWater()
-  await expect.poll(succeeded).toBe(2)
+  await succeeded(borrower)
+  expect([...a.events, ...b.events].filter(reached('succeeded'))).toHaveLength(2)
   expect(await world.liquidated(borrower)).toEqual([borrower])
   expect(JSON.parse((await run('fleet', '--json')).out)).toMatchObject({
     redis: { parents: [expect.stringMatching(/^[0-9a-f]{16}$/)], problem: null },

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { storeConfigOf } from '../../src/config/fleet.ts'
 import { Secret } from '../../src/config/secrets/secret.ts'
@@ -57,8 +58,10 @@ it('shares the seats of a configuration, and takes each opportunity once', async
   const b = await start('b')
   for (const each of [a, b]) await each.until(({ type }) => type === 'role')
   const borrowers = [await world.openUnderWater(), await world.openUnderWater(), await world.openUnderWater()]
-  const succeeded = () => [...a.events, ...b.events].filter(reached('succeeded'))
-  await expect.poll(() => succeeded().length).toBe(borrowers.length)
+  const succeeded = (borrower: Address) =>
+    Promise.race([a, b].map((each) => each.until(liquidationOf(borrower)('succeeded'))))
+  await Promise.all(borrowers.map(succeeded))
+  expect([...a.events, ...b.events].filter(reached('succeeded'))).toHaveLength(borrowers.length)
   expect((await world.liquidated()).toSorted()).toEqual(borrowers.toSorted())
   let pages: readonly string[] = []
   const figures = (name: string) =>
