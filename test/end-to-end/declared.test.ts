@@ -15,12 +15,16 @@ import type { KeeperEvent } from '../../src/ops/events.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
 import { runCommand } from '../support/commands.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const POLICY = fileURLToPath(new URL('../../sandbox/policies/asset-manager.yaml', import.meta.url))
 /** Whoever is given a right, a fee or the vault is one of the run configuration's signers. */
 const STAFFED = ['asset-manager', 'vault-owner']
 const BLOCKED: Address = `0x${'ab'.repeat(20)}`
+
+/** Sixteen workflows one after the other, each by two processes. */
+const RUN_MS_MAX = 10 * WAIT_MS_MAX
 
 let sandbox: TestSandbox
 let environment: Record<string, string | undefined>
@@ -182,7 +186,9 @@ async function keep(file: string, untilType: string): Promise<void> {
   }
 }
 
-it('is brought from nothing to all that is declared, through kill -9 in each step', async () => {
+it('is brought from nothing to all that is declared, through kill -9 in each step', {
+  timeout: RUN_MS_MAX,
+}, async () => {
   const { contracts } = sandbox.deployment
   const empty = configFile([])
   await keep(empty, 'role.asset_manager.vaultDeploy')

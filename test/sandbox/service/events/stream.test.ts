@@ -351,16 +351,11 @@ describe('the stream', () => {
     const idle = await new Promise<Socket>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => resolve(socket))
     })
-    let heard = ''
-    idle.on('data', (said) => {
-      heard += said
-    })
     const gone = new Promise((resolve) => idle.on('close', resolve))
     idle.on('error', () => {})
+    // A service that waits for it does not end.
     await f.restart()
     expect(await stream.closed).toBe(1006)
     await gone
-    // One that is waited for is told 408 in the end.
-    expect(heard).toBe('')
   })
 })
