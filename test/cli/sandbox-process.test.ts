@@ -118,7 +118,7 @@ it('fails with the reason of a program that ended while we looked elsewhere', as
 it('fails when the program ends before it is ready, and when it ends later without being asked', async () => {
   const early = start('process.exit(3)')
   await expect(early.sandbox.ready).rejects.toThrow(/^The sandbox ended \(code 3\)\. Fix: see .*sandbox\.log/)
-  const later = start(`${LIVES}; setTimeout(() => process.kill(process.pid, 'SIGTERM'), 50)`)
+  const later = start(`process.send({ type: 'ready' }, () => process.kill(process.pid, 'SIGTERM'))`)
   await later.sandbox.ready
   await expect(later.sandbox.ended).rejects.toMatchObject({ code: 'sandbox.ended' })
   const told = `{ type: 'failed', code: 'chain.gone', message: 'The chain ended.', fix: 'start again.' }`
