@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromiumPath } from './chromium.ts'
@@ -20,6 +20,8 @@ export default async function setup(): Promise<() => void> {
     process.exit(1)
   }
   const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-'))
+  // Some tests run a program as another user.
+  chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   return () => rmSync(folder, { recursive: true, force: true })
 }
