@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, normalize } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { readAccounts } from '../src/journal/accounts.ts'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
 import { runCommand } from './support/commands.ts'
+import { removeDirectory } from './support/sandbox.ts'
 import { WAIT_MS_MAX } from './support/until.ts'
 
 type Page = {
@@ -322,7 +323,7 @@ describe.concurrent('every command of the pages', () => {
   afterAll(async () => {
     process.chdir(ROOT)
     for (const child of running) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    for (const each of made) rmSync(each, { recursive: true, force: true })
+    for (const each of made) removeDirectory(each)
   })
 
   /** Put what a reader would: an id of a workflow, of one that waits for an answer, or an address. */

@@ -62,7 +62,8 @@ export async function startSandboxUnderTest(root: string = ROOT): Promise<Sandbo
     const force = setTimeout(() => child.kill('SIGKILL'), WAIT_MS_MAX)
     await ended
     clearTimeout(force)
-    rmSync(directory, { recursive: true, force: true })
+    // A chain whose sandbox was killed still saves its state there.
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
   // A run that is ended early leaves neither a process nor a directory behind.
   const interrupt = () => void stop().finally(() => process.exit(130))

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
 import { openStore, storeAt } from '../support/redis-fleet.ts'
+import { removeDirectory } from '../support/sandbox.ts'
 
 const { services } = z
   .object({
@@ -92,7 +93,7 @@ it('mounts what is there, and lets Prometheus ask each keeper by the name that i
 })
 
 const app = mkdtempSync(join(tmpdir(), 'rolekeeper-compose-'))
-const ends: (() => unknown)[] = [() => rmSync(app, { recursive: true })]
+const ends: (() => unknown)[] = [() => removeDirectory(app)]
 afterAll(async () => {
   for (const end of ends.toReversed()) await end()
 })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -14,6 +14,7 @@ import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { NOTHING_AROUND } from '../support/around.ts'
 import { deployment, nodes, SIGNER, startManyBorrowers } from '../support/many-borrowers.ts'
+import { removeDirectory } from '../support/sandbox.ts'
 
 const PAGE = 'docs/write-a-role.md'
 
@@ -48,7 +49,7 @@ beforeAll(() => {
   const line = registry.replace(/\n\]$/m, '\n  treasurer,\n]')
   writeFileSync(join(root, 'agents/index.ts'), `import { treasurer } from './treasurer/agent.ts'\n${line}`)
 })
-afterAll(() => rmSync(root, { recursive: true }))
+afterAll(() => removeDirectory(root))
 
 it('staffs the role that the page writes, word for word, and carries its first workflow to success', async () => {
   const keeper = spawn(process.execPath, ['src/cli/main.ts', 'start', '--json', '--for', '60s'], {

@@ -69,5 +69,6 @@ export async function startTestSandbox(directory: string): Promise<TestSandbox> 
   }
 }
 
-/** Remove a sandbox's directory. */
-export const removeDirectory = (directory: string) => rmSync(directory, { recursive: true, force: true })
+/** Remove a sandbox's directory. A chain whose sandbox was killed still saves its state there: what comes meanwhile goes too. */
+export const removeDirectory = (directory: string) =>
+  rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })

@@ -23,5 +23,6 @@ export default async function setup(): Promise<() => void> {
   // Some tests run a program as another user.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
-  return () => rmSync(folder, { recursive: true, force: true })
+  // What a test killed may still be writing.
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
 }

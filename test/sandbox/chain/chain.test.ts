@@ -16,16 +16,21 @@ let directory: string
 let stateFile: string
 let started: Chain[]
 let parents: ChildProcess[]
+/** The anvil of each parent, and its watchdog. */
+let families: number[]
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rolekeeper-chain-'))
   stateFile = join(directory, 'chain.json')
   started = []
   parents = []
+  families = []
 })
 afterEach(async () => {
   for (const parent of parents) parent.kill('SIGKILL')
   await Promise.all(started.map((chain) => chain.stop()))
+  // A chain that goes with its parent saves its state first.
+  await until(() => expect(families.some(isRunning)).toBe(false), 20)
   await rm(directory, { recursive: true })
 })
 
@@ -72,7 +77,9 @@ async function startInParent(): Promise<{ parent: ChildProcess; chain: { rpcUrl:
   })
   parents.push(parent)
   const [said] = await once(parent.stdout, 'data')
-  return { parent, chain: JSON.parse(String(said)) }
+  const chain = JSON.parse(String(said))
+  families.push(chain.pid, parentOf(chain.pid))
+  return { parent, chain }
 }
 
 test('a restart keeps blocks, balances and the chain id', async () => {
@@ -119,9 +126,8 @@ test('stopping ends the chain, and may be asked for twice', async () => {
 test('a killed parent takes its chain with it, and the state is saved', async () => {
   const { parent, chain } = await startInParent()
   await clientOf(chain).setBalance({ address: someone, value: parseEther('7') })
-  const family = [chain.pid, parentOf(chain.pid)]
   parent.kill('SIGKILL')
-  await until(() => expect(family.some(isRunning)).toBe(false), 20)
+  await until(() => expect(families.some(isRunning)).toBe(false), 20)
   expect(await clientOf(await start()).getBalance({ address: someone })).toBe(parseEther('7'))
 })
 
