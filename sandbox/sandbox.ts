@@ -60,8 +60,6 @@ export type Sandbox = {
 }
 
 const BLOCK_TIME_S = 1
-/** How often the indexer looks for a new block: a fraction of the block time, and a cheap question. */
-const INDEXER_POLL_MS = 20
 /** The least that any role needs of the service. */
 const ROLE_SCOPES = ['canonical:read', 'workflows:read', 'workflows:write'] as const
 const KMS_REGION = 'us-east-1'
@@ -130,7 +128,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
 
   onProgress('starting the service and the KMS')
   const [canonical, kms] = await Promise.all([
-    createIndexer({ rpcUrl, deployment, clock, pollMs: INDEXER_POLL_MS }).then(started),
+    createIndexer({ rpcUrl, chainUrl: chain.rpcUrl, deployment, clock }).then(started),
     startKeys(start).then(started),
   ])
   // Of this run alone: one of an earlier run is worth nothing.

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { atEachHead } from '../chain/heads.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import { activityAfter, activityIn } from './book.ts'
 import type { Canonical } from './canonical.ts'
@@ -12,11 +13,12 @@ import { type Indexed, openSource } from './source.ts'
 
 /** What an indexer is made of. */
 type IndexerOptions = {
+  /** Where it reads. */
   readonly rpcUrl: string
+  /** Of anvil itself, which tells of its blocks. */
+  readonly chainUrl: string
   readonly deployment: Deployment
   readonly clock: Clock
-  /** Milliseconds between looks at the chain's head. */
-  readonly pollMs: number
 }
 
 type Health = Omit<IndexerHealth, 'snapshot'>
@@ -33,7 +35,7 @@ const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_de
  * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain` when the first read fails.
  */
 export async function createIndexer(options: IndexerOptions): Promise<Canonical> {
-  const { rpcUrl, deployment, clock, pollMs } = options
+  const { rpcUrl, chainUrl, deployment, clock } = options
   const stopping = new AbortController()
   const source = await openSource({ rpcUrl, deployment, clock })
   const history = createHistory()
@@ -71,14 +73,11 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
     for (const listener of listeners) listener(next.snapshot, changes)
   }
 
-  const running = (async () => {
-    while (!stopping.signal.aborted) {
-      const next = await look()
-      if (next !== null && !stopping.signal.aborted) replace(next)
-      // Aborting ends the wait, and the loop with it.
-      await wait(pollMs, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  })()
+  const follow = async () => {
+    const next = await look()
+    if (next !== null && !stopping.signal.aborted) replace(next)
+  }
+  const running = atEachHead(chainUrl, follow, stopping.signal)
 
   return {
     snapshot: () => indexed.snapshot,

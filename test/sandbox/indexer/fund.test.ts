@@ -17,7 +17,9 @@ let canonical: Canonical
 beforeAll(async () => {
   world = await createFundWorld()
   const { chain, deployment } = world
-  canonical = await createIndexer({ rpcUrl: chain.rpcUrl, deployment, clock: systemClock, pollMs: 5 })
+  canonical = await createIndexer({
+    ...{ rpcUrl: chain.rpcUrl, chainUrl: chain.rpcUrl, deployment, clock: systemClock },
+  })
 })
 afterAll(async () => {
   await canonical?.stop()

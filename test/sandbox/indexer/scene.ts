@@ -112,7 +112,7 @@ export async function createScene() {
       return stopped
     },
     index: (clock: Clock = systemClock): Promise<Canonical> =>
-      createIndexer({ rpcUrl: chain.rpcUrl, deployment, clock, pollMs: 5 }),
+      createIndexer({ rpcUrl: chain.rpcUrl, chainUrl: chain.rpcUrl, deployment, clock }),
     /** Give a borrower whole collateral tokens and deposit them. */
     deposit: async (side: Side, borrower: Address, whole: string): Promise<void> => {
       const assets = parseUnits(whole, side.decimals)

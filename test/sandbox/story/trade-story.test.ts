@@ -30,7 +30,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   })
   const transactions = createTransactions(rpcUrl, chainId)
   await fundCast(rpcUrl, deployment, keys, transactions)
-  const canonical = await createIndexer({ rpcUrl, deployment, clock: systemClock, pollMs: 5 })
+  const canonical = await createIndexer({ rpcUrl, chainUrl: rpcUrl, deployment, clock: systemClock })
   onTestFinished(async () => {
     await canonical.stop()
     await chain.stop()
