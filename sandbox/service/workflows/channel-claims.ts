@@ -6,7 +6,7 @@ import type { ChannelRead } from '../../indexer/state.ts'
 import { same } from '../same.ts'
 import { channelIn, judgeBlocks } from './channel-shares.ts'
 import { intents } from './intents.ts'
-import { judgeExit } from './lender.ts'
+import { insistedOn, judgeExit } from './lender.ts'
 import {
   blocked,
   type Expectation,
@@ -104,8 +104,7 @@ function claimBorrowerFee(
     functionName: 'claimBorrowerFee',
     args: [input.recipientAddress, minAssets],
   })
-  // Of what is due until then the caller insists on its own minimum alone.
-  const least = state.borrowerFeeClaimed + (minAssets > 0n ? minAssets : 1n)
+  const least = state.borrowerFeeClaimed + insistedOn(minAssets)
   return passed(
     state,
     intents(chainId, [{ target: address, calldata, label: "Claim the reseller's part of the interest" }]),

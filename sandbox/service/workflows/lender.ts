@@ -85,9 +85,8 @@ async function deposit(input: WorkflowInput<'deposit'>, moment: Moment, reads: R
     { target: vault.address, calldata, label: `Deposit ${assets} base units` },
   ]
   const before = sharesOf(vault, input.receiverAddress)
-  const least = leastOf(shares)
   return passed(state, intents(reads.chainId, drafts), [
-    heldShares(vault.address, input.receiverAddress, 'gte', before + (minShares > least ? minShares : least)),
+    heldShares(vault.address, input.receiverAddress, 'gte', before + insistedOn(minShares)),
   ])
 }
 
@@ -134,7 +133,7 @@ function withdrawNow(input: WorkflowInput<'withdrawNow'>, moment: Moment, { chai
   return passed(
     state,
     intents(chainId, [{ target: vault.address, calldata, label: `Withdraw ${assets} base units` }]),
-    [heldShares(vault.address, principal, 'lte', sharesOf(vault, principal) - leastOf(shares))],
+    [heldShares(vault.address, principal, 'lte', sharesOf(vault, principal) - 1n)],
   )
 }
 
@@ -146,10 +145,7 @@ export function judgeExit({ state }: VaultRead): readonly string[] {
 }
 
 /**
- * Return the fewest shares that an amount may give or cost until the intent expires: interest makes a share dearer, by far less
- * than one basis point. Pure.
+ * Return what a caller insists on, and at least one unit: a price may move until the transaction is mined, and what went
+ * through as the caller asked must not stay short of its end for that. Pure.
  */
-export const leastOf = (shares: bigint): bigint => {
-  const least = (shares * 9_999n) / 10_000n
-  return least > 0n ? least : 1n
-}
+export const insistedOn = (least: bigint): bigint => (least > 0n ? least : 1n)

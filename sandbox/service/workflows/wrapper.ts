@@ -15,7 +15,7 @@ import {
   wrappedIn,
 } from './channel-shares.ts'
 import { approval, intents } from './intents.ts'
-import { judgeDepositLimits, judgeExit, judgeHolder, leastOf } from './lender.ts'
+import { insistedOn, judgeDepositLimits, judgeExit, judgeHolder } from './lender.ts'
 import {
   blocked,
   type Family,
@@ -78,18 +78,10 @@ async function deposit(input: DepositInput, moment: Moment, reads: Reads): Promi
     { target: address, calldata, label: `Deposit ${assets} base units through the wrapper` },
   ]
   const before = channelSharesOf(channel, input.receiverAddress)
-  const least = leastOf(shares)
   return passed(
     state,
     intents(reads.chainId, drafts),
-    [
-      heldWrapperShares(
-        address,
-        input.receiverAddress,
-        'gte',
-        before + (minShares > least ? minShares : least),
-      ),
-    ],
+    [heldWrapperShares(address, input.receiverAddress, 'gte', before + insistedOn(minShares))],
     REVALIDATE,
   )
 }

@@ -92,6 +92,32 @@ test('a lender deposits, withdraws what is idle, queues and is paid, each to fin
   })
 })
 
+test('what a caller accepts is final, however far the price moved until it was mined', async () => {
+  const { carryOut, prepare, scene, trader } = world
+  const ann = await trader({ sUSD: usd('1000') })
+  /** Make a share dearer, as a report or a recovery does. */
+  const gain = async (whole: string) => {
+    const { admin: account } = scene.deployment
+    await scene.client.writeContractSync({
+      ...{ address: scene.at('sUSD'), abi: assetAbi, gas: 1_000_000n, account },
+      ...{ functionName: 'mint', args: [prime, usd(whole)] },
+    })
+  }
+  const price = () =>
+    scene.client.readContract({ ...at(prime), functionName: 'convertToAssets', args: [10n ** 18n] })
+  const input = { vaultAddress: prime, receiverAddress: ann }
+  const before = await price()
+  const deposit = await prepare('deposit', ann, { ...input, assets: String(usd('1000')), minShares: '1' })
+  await gain('50000')
+  expect(Number(await price()) / Number(before)).toBeGreaterThan(1.001)
+  expect((await carryOut(deposit, ann)).status).toBe('final_success')
+  const withdrawal = await prepare('withdrawNow', ann, {
+    ...{ ...input, assets: String(usd('100')), maxShares: HUGE },
+  })
+  await gain('50000')
+  expect((await carryOut(withdrawal, ann)).status).toBe('final_success')
+})
+
 test('a lender gets every reason that the vault would have', async () => {
   const { reasons, trader, scene } = world
   const cat = await trader({ sUSD: usd('101') }, [prime, growth])
