@@ -88,17 +88,18 @@ test('a value is accepted at its bounds and refused one past them', async () => 
 })
 
 test('a value moves by half at most, up and down, each type by itself', async () => {
-  await accept({ value: wad })
+  const { valuationTime } = await accept({ value: wad })
   const [low, high] = [wad / 2n, (wad * 3n) / 2n]
-  await submit({ value: low, revision: 1 })
-  await submit({ value: high, revision: 1 })
-  expect(await refusal(submit({ value: low - 1n, revision: 1 }))).toEqual([
+  const next = { valuationTime, revision: 1 }
+  await submit({ ...next, value: low })
+  await submit({ ...next, value: high })
+  expect(await refusal(submit({ ...next, value: low - 1n }))).toEqual([
     'ValueMovedTooFar',
     low - 1n,
     wad,
     5_000,
   ])
-  expect(await refusal(submit({ value: high + 1n, revision: 1 }))).toEqual([
+  expect(await refusal(submit({ ...next, value: high + 1n }))).toEqual([
     'ValueMovedTooFar',
     high + 1n,
     wad,
