@@ -1,15 +1,20 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { chromiumPath } from './chromium.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
+
+const REAPER = fileURLToPath(new URL('reaper.ts', import.meta.url))
 
 /**
  * End a test run with one line where what it needs beside Node is missing, before any test has begun; and give it a folder of
  * its own for what its tests write. @returns what takes that away again.
  */
-export default async function setup(): Promise<() => void> {
+export default async function setup(): Promise<() => Promise<void>> {
   try {
     await redisServer()
     await chromiumPath()
@@ -22,7 +27,13 @@ export default async function setup(): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-'))
   // Some tests run a program as another user.
   chmodSync(folder, 0o711)
+  // In a session of its own: what ends this run, Ctrl-C too, does not end it.
+  const reaper = spawn(process.execPath, [REAPER, folder], {
+    ...{ detached: true, stdio: ['pipe', 'ignore', 'inherit'] },
+  })
   process.env.TMPDIR = folder
-  // What a test killed may still be writing.
-  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
+  return async () => {
+    reaper.stdin?.end('over')
+    await once(reaper, 'exit')
+  }
 }
