@@ -29,6 +29,7 @@ import type { Workflow } from '../workflow/workflow.ts'
 import { compareWithService } from './compare-service.ts'
 import type { DeploymentProof } from './deployment-proof.ts'
 import { proveSound } from './doctor/prove-sound.ts'
+import type { World } from './doctor/world.ts'
 import { openKept, PACKS_MAX } from './evidence.ts'
 import type { DutyState } from './health/duty.ts'
 import { proveViews } from './prove-views.ts'
@@ -61,6 +62,8 @@ export type RoleDeps = {
   readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** Of the contracts and the units of the configuration's deployment. */
   readonly proof: Pick<DeploymentProof, 'prove' | 'again'>
+  /** Reads what settings are judged by. */
+  readonly world: () => Promise<World>
   /** For a live role, also with its signer's own reasons. */
   readonly gate: () => Gate
   readonly signers: Pick<Signers, 'reasonsOf' | 'safe'>

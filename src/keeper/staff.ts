@@ -7,6 +7,7 @@ import type { Stages } from '../pipeline/pipeline.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { caretakerStages, roleAbsent } from './caretaker.ts'
 import { createDeploymentProof, gateBy } from './deployment-proof.ts'
+import { createWorldReader } from './doctor/world.ts'
 import type { Payer } from './health/chain-findings.ts'
 import { admitPolicy } from './loosening.ts'
 import type { Watched } from './policy-watch.ts'
@@ -84,10 +85,14 @@ const RETRY_MS_MAX = 60_000
 const FIRST_TRY_MS_MAX = 3_000
 
 /** Create the staff of a configuration. Nothing is asked until it is opened; caretakers are there from the beginning. */
-export function createStaff(candidates: readonly Candidate[], shared: Omit<StaffDeps, 'proof'>): Staff {
+export function createStaff(
+  candidates: readonly Candidate[],
+  shared: Omit<StaffDeps, 'proof' | 'world'>,
+): Staff {
   const stop = new AbortController()
   const proof = createDeploymentProof(shared.config.deployment, shared)
-  const deps = { ...shared, proof, gate: gateBy(proof, shared.gate) }
+  const world = createWorldReader(shared.nodes, shared.config)
+  const deps = { ...shared, proof, world, gate: gateBy(proof, shared.gate) }
   const posts = candidates.map((candidate) => createPost(candidate, deps, stop.signal))
   const postOf = ({ role, signer, shadow }: Workflow) =>
     posts.find(

@@ -1,4 +1,3 @@
-import type { Nodes } from '../../chain/nodes.ts'
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import type { RolePolicy } from '../role-policy.ts'
@@ -7,11 +6,11 @@ import { judgeEligibility } from './eligibility.ts'
 import { refuseFailing } from './finding.ts'
 import { judgePolicy } from './judge-policy.ts'
 import { serviceAheadMs } from './service.ts'
-import { readWorld } from './world.ts'
+import type { World } from './world.ts'
 
 /** What proving takes. */
 type SoundDeps = {
-  readonly nodes: Pick<Nodes, 'calls' | 'head' | 'balanceWei'>
+  readonly world: () => Promise<World>
   readonly config: RunConfig
   readonly clock: Pick<Clock, 'nowMs'>
 }
@@ -20,8 +19,9 @@ type SoundDeps = {
  * Prove of a role what the doctor would fail it for and nothing else proves: our clock, the amounts of its policy against the
  * chain, and that its signer may do what the role does. Throws RolekeeperError with the code of what fails, and `node.*`.
  */
-export async function proveSound(rolePolicy: RolePolicy, { nodes, config, clock }: SoundDeps): Promise<void> {
-  const [world, service] = await Promise.all([readWorld(nodes, config), serviceAheadMs(config, clock)])
+export async function proveSound(rolePolicy: RolePolicy, deps: SoundDeps): Promise<void> {
+  const { config, clock } = deps
+  const [world, service] = await Promise.all([deps.world(), serviceAheadMs(config, clock)])
   const { agent } = rolePolicy
   const headMs = world.head.timestampS * 1_000
   refuseFailing([

@@ -45,6 +45,17 @@ const view = createView(
 )
 const LIQUIDATE = stringToHex('liquidate', { size: 32 })
 
+/** Create what reads a world; roles that ask while one is read share it, as each asks of every signer. Throws as {@link readWorld}. */
+export function createWorldReader(...of: Parameters<typeof readWorld>): () => Promise<World> {
+  let reading: Promise<World> | undefined
+  return () => {
+    reading ??= readWorld(...of).finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+}
+
 /** Read a world, in one round trip. Throws `node.*` when too few nodes answer. */
 export async function readWorld(
   nodes: Pick<Nodes, 'calls' | 'head' | 'balanceWei'>,
