@@ -43,6 +43,21 @@ export const loadYaml = (file: string): YamlFile => parseYaml(file, readCapped(f
  * @throws RolekeeperError `config.yaml`, one line with file, position and fix.
  */
 export function parseYaml(file: string, text: string): YamlFile {
+  const key = `${file}\0${text}`
+  const known = parsed.get(key) ?? parse(file, text)
+  // The newest last.
+  parsed.delete(key)
+  parsed.set(key, known)
+  const [oldest] = parsed.keys()
+  if (parsed.size > PARSED_MAX && oldest !== undefined) parsed.delete(oldest)
+  return known
+}
+
+/** Files as they were parsed: what policies share is included by each, and read again for each message about it. */
+const parsed = new Map<string, YamlFile>()
+const PARSED_MAX = 32
+
+function parse(file: string, text: string): YamlFile {
   const lines = new LineCounter()
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset)
