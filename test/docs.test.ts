@@ -148,6 +148,10 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm test', 'is this suite'],
   ['rolekeeper sandbox', 'test/conformance covers it'],
   ['npm start -- --json --for', 'takes minutes'],
+  [
+    'npm start -- --fresh',
+    'starts as the others; test/end-to-end/shadow-scenarios.test.ts plays the scenarios',
+  ],
   ['npm start -- --shadow', 'starts as the others; test/end-to-end/shadow.test.ts covers it'],
   ['npm start -- --fault', 'starts as the others; test/sandbox/service/faults covers what goes wrong'],
   ['npm run schemas && npm start', 'needs the role typed in; test/end-to-end/own-role.test.ts covers it'],
@@ -211,7 +215,6 @@ const commands = [
   ),
 ]
 const ran = commands.filter(isRun)
-const sessions = ran.filter((command) => isSession(command) && command !== SHARED)
 const others = ran.filter((command) => !isSession(command))
 
 /** One command is run as `npm link` makes it; the others are spared what it takes to find the checkout. */
@@ -273,7 +276,7 @@ function makeCheckout(): string {
   return directory
 }
 
-describe.concurrent('every command of the pages', () => {
+describe('every command of the pages', () => {
   const made: string[] = []
   const answered: string[] = []
   const running = new Set<ChildProcess>()
@@ -397,21 +400,4 @@ describe.concurrent('every command of the pages', () => {
       await accounts.close()
     }
   }
-
-  it('starts, and ends at Ctrl-C', async () => {
-    const problems: string[] = []
-    for (const command of sessions) {
-      const where = makeCheckout()
-      made.push(where)
-      const session = launch(command, where)
-      await untilReady(session)
-      if (running.has(session.child)) interrupt(session.child)
-      const ended = await session.ended
-      // npm ends by the signal itself, whatever it started ends with; a shell calls that 130.
-      const problem = problemOf(command, ended, [130])
-      if (problem !== null) problems.push(problem)
-      else expect(ended.out).toContain('summary')
-    }
-    expect(problems).toEqual([])
-  })
 })

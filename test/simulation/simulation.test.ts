@@ -7,7 +7,7 @@ import { planOf } from './replay.ts'
 import { runSchedule } from './schedule.ts'
 
 /** Schedules of a whole run, from the first seed on. `npm run simulate` runs any others. */
-const RUNS = 75
+const RUNS = 40
 
 describe('the keeper, simulated', () => {
   it(`holds every invariant in ${RUNS} schedules`, async ({ onTestFinished }) => {

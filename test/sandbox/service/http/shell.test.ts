@@ -12,7 +12,7 @@ import { CHAIN_ID, newKey, PUBLISHABLE, SECRET, secretHeaders } from '../fixture
 import { malformedRequests, type RawRequest } from './malformed-requests.ts'
 import type { ShellTold } from './shell-process.ts'
 
-const REQUESTS = Number(process.env.REQUESTS ?? 5_000)
+const REQUESTS = Number(process.env.REQUESTS ?? 3_000)
 /** Sent side by side, so that they can be in each other's way. */
 const BATCH = 50
 const HEAP_GROWTH_BYTES_MAX = 8 * 1024 ** 2
