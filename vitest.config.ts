@@ -5,8 +5,9 @@ import { WAIT_MS_MAX } from './test/support/until.ts'
 // Start keepers, processes or servers that a test may leave behind: each file has a worker of its own.
 const APART = [
   'test/docs.test.ts',
-  'test/attacks/beneath.test.ts',
-  'test/{conformance,end-to-end,fleet,queue,simulation}/**/*.test.ts',
+  'test/lab/attacks/beneath.test.ts',
+  'test/lab/{conformance,simulation}/**/*.test.ts',
+  'test/{end-to-end,fleet,queue}/**/*.test.ts',
   'test/keeper/{base-fee,fleet,fleet-*,keeper,lying-venue,outage,start,two-keys}.test.ts',
   'test/keeper/{doctor/doctor,health/quiet}.test.ts',
   'test/journal/redis/*.test.ts',

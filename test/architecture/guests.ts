@@ -120,7 +120,7 @@ export const guestKnowsContract: Rule = ({ files }) =>
     .map(shown)
 
 /** Written from the service's document alone, to witness what we made of it. */
-const WITNESSES = ['test/conformance/', 'test/support/webhook-witness/']
+const WITNESSES = ['test/lab/conformance/', 'test/support/webhook-witness/']
 
 /** A witness knows nothing of what it witnesses. */
 export const witnessesStandApart: Rule = ({ files }) =>

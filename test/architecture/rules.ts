@@ -158,7 +158,7 @@ export const RULES: Readonly<Record<string, Held>> = {
   'witnesses know nothing of what they witness': {
     rule: guests.witnessesStandApart,
     caught: [
-      { 'test/conformance/a.ts': "import '../../src/service/contract/operations.ts'" },
+      { 'test/lab/conformance/a.ts': "import '../../../src/service/contract/operations.ts'" },
       { 'test/support/webhook-witness/a.ts': "import '../sandbox.ts'" },
     ],
   },

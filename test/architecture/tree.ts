@@ -46,7 +46,7 @@ export const readTree = (): Tree => ({
 })
 
 /** It loads the tests that it is given, and nothing loads it. */
-const LOADS_TESTS = 'test/mutation/judge.ts'
+const LOADS_TESTS = 'test/lab/mutation/judge.ts'
 
 /** Parse a file and list its imports. Pure. Throws SyntaxError on what is no TypeScript, or hides an import. */
 export function parseFile(path: string, text: string): SourceFile {

@@ -18,7 +18,7 @@ const HABITS: readonly Habit[] = [
       'test/pipeline/transactions/nonces.test.ts':
         'a chain in memory: a turn of the event loop lets all that waits run',
       'test/chain/nodes.test.ts': 'nothing is to be asked any more, and nothing else happens then',
-      'test/day/audit.test.ts': 'a server that takes its time',
+      'test/lab/day/audit.test.ts': 'a server that takes its time',
       'test/end-to-end/canaries.test.ts':
         'each fault has a second in which something may leak; nothing is judged by it',
       'test/end-to-end/console.test.ts':

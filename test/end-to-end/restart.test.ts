@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { measureRestart } from '../bench/restart.ts'
+import { measureRestart } from '../lab/bench/restart.ts'
 
 // `npm run bench restart` takes a thousand.
 it('takes up hundreds of workflows in flight, and asks the KMS for nothing that was signed before', async () => {

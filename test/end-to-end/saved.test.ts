@@ -15,7 +15,7 @@ import {
 } from '../support/saving-scene.ts'
 import { startTap, type Tap } from '../support/tap.ts'
 
-const CRASH_HOOK = fileURLToPath(new URL('../chaos/crash-hook.ts', import.meta.url))
+const CRASH_HOOK = fileURLToPath(new URL('../lab/chaos/crash-hook.ts', import.meta.url))
 
 let scene: SavingScene
 let tap: Tap

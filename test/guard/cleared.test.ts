@@ -4,7 +4,7 @@ import type { SimulationRequest, SimulationResult } from '../../src/chain/nodes.
 import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
 import { recheck } from '../../src/guard/recheck.ts'
 import { allowanceView, balanceView } from '../../src/guard/views.ts'
-import { honestly, waiting } from '../attacks/chain.ts'
+import { honestly, waiting } from '../lab/attacks/chain.ts'
 import { CHAIN_ID, COLLATERAL, freeze, LOAN, MARKET, NOW_MS, SELF, STRANGER, VAULT } from './fixtures.ts'
 import { answerOf } from './kinds.ts'
 import { CASES } from './shipped.ts'

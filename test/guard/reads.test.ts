@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Call } from '../../src/chain/nodes.ts'
 import { askedBy } from '../../src/guard/check-final.ts'
 import { TOKEN_VIEWS } from '../../src/guard/views.ts'
-import { waiting } from '../attacks/chain.ts'
+import { waiting } from '../lab/attacks/chain.ts'
 import { CHAIN_ID } from './fixtures.ts'
 import { CASES } from './shipped.ts'
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 
 /** Run a script of `npm run` as npm does. */
 const run = (name: string, ...args: readonly string[]) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`test/${name}/main.ts`, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`test/lab/${name}/main.ts`, ...args], {
     encoding: 'utf8',
   })
   return { status, stdout, stderr }

@@ -5,7 +5,7 @@ import {
   persistenceS,
   remember,
 } from '../../../agents/allocator/borrowing.ts'
-import { createDice } from '../../judgement/dice.ts'
+import { createDice } from '../../lab/judgement/dice.ts'
 import { BTC_MARKET } from './fixtures.ts'
 
 const HOUR_S = 3_600

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type BestSet, bestSet } from '../../../agents/liquidator/best-set.ts'
 import type { Limits, Option } from '../../../agents/liquidator/pricing.ts'
-import { bestKnowable } from '../../judgement/liquidator-optimum.ts'
+import { bestKnowable } from '../../lab/judgement/liquidator-optimum.ts'
 
 const FLOOR = 3.5
 const FIXED = 2.5

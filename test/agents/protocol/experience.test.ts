@@ -7,7 +7,7 @@ import {
   type Prior,
   withCases,
 } from '../../../agents/protocol/experience.ts'
-import { createDice } from '../../judgement/dice.ts'
+import { createDice } from '../../lab/judgement/dice.ts'
 
 const PRIOR: Prior = { mean: -0.01, noise: 0.02, most: 0.05 }
 const after = (cases: readonly Case[]) => withCases([], cases)

@@ -1,6 +1,6 @@
 import { membersOf, type Said } from '../../../src/guard/policy/difference.ts'
-import { chance, pickFrom, whole } from '../../fuzz/dice.ts'
-import type { Dice } from '../../judgement/dice.ts'
+import { chance, pickFrom, whole } from '../../lab/fuzz/dice.ts'
+import type { Dice } from '../../lab/judgement/dice.ts'
 
 /** A policy as a file says it, to change. */
 export type Draft = { [key: string]: unknown }

@@ -7,7 +7,7 @@ import { utilizationBps } from '../../../sandbox/story/lending-story.ts'
 import { SCENARIOS, scenarioOf } from '../../../sandbox/story/scenarios.ts'
 import { story } from '../../../sandbox/story/story.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { SCENARIOS as JUDGED } from '../../judgement/judgement.ts'
+import { SCENARIOS as JUDGED } from '../../lab/judgement/judgement.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
 const directory = sandboxDirectory()

@@ -1,0 +1,45 @@
+/** `npm run day -- --seed S [--blocks N] [--json]`: all roles live for 7,200 blocks, two hours of a chain on a clock seven times as fast. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readScript } from '../../support/script.ts'
+import { playDay } from './day.ts'
+
+const { values } = readScript(import.meta.url, {
+  seed: { type: 'string', default: '1' },
+  blocks: { type: 'string', default: '7200' },
+  json: { type: 'boolean', default: false },
+})
+// Without a "--" before it npm takes the option for its own, and only says so in the environment.
+const json = values.json || process.env.npm_config_json === 'true'
+const directory = mkdtempSync(join(tmpdir(), 'day-'))
+const report = await playDay({
+  directory,
+  seed: Number(values.seed),
+  blocks: BigInt(values.blocks),
+  onProgress: (text) => process.stderr.write(`day: ${text}\n`),
+})
+const failed = report.problems.length > 0
+// What went wrong is still there to be looked at.
+if (failed) process.stderr.write(`day: kept ${directory}\n`)
+else rmSync(directory, { recursive: true })
+process.stdout.write(json ? `${JSON.stringify(report)}\n` : summary())
+process.exitCode = failed ? 1 : 0
+
+function summary(): string {
+  const roles = Object.entries(report.roles).map(([role, counts]) => {
+    const ends = Object.entries(counts).map(([state, count]) => `${count} ${state}`)
+    return `${role.padEnd(14)} ${ends.join(', ')}`
+  })
+  return [
+    `${report.blocks} blocks, ${report.workflows} workflows in ${(report.tookMs / 60_000).toFixed(1)} minutes`,
+    ...roles,
+    ...Object.entries(report.reasons)
+      .toSorted(([, one], [, other]) => other - one)
+      .map(([reason, count]) => `  ${String(count).padStart(5)}  ${reason}`),
+    ...(failed
+      ? report.problems.map((problem) => `PROBLEM ${problem}`)
+      : ['none lost, doubled or quarantined']),
+    '',
+  ].join('\n')
+}
