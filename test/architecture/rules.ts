@@ -263,8 +263,11 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'test/chain/inner/a.test.ts': '' },
       { 'test/sandbox/bank/a.test.ts': '' },
       { 'test/hands.test.ts': '' },
+      { 'test/bench/main.ts': '' },
     ],
-    allowed: [{ 'test/guard/sanity/a.test.ts': '', 'test/agents/protocol/a.test.ts': '' }],
+    allowed: [
+      { 'test/guard/sanity/a.test.ts': '', 'test/agents/protocol/a.test.ts': '', 'test/lab/bench/a.ts': '' },
+    ],
   },
   'every test runs, on real modules': {
     rule: shapes.testsAreRun,
