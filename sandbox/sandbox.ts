@@ -8,7 +8,7 @@ import { fundCast } from './cast/funding.ts'
 import { KEYED_ROLES, type KeyedRole, loadKeys, peopleOf, type SandboxKeys } from './cast/keys.ts'
 import { castRecords } from './cast/records.ts'
 import { type Chain, startChain } from './chain/chain.ts'
-import { startNodeFront } from './chain/node-front.ts'
+import { type NodeFront, startNodeFront } from './chain/node-front.ts'
 import { createTransactions, type Transactions } from './chain/transactions.ts'
 import { type Deployment, deploySandbox } from './deploy/deploy.ts'
 import { readPins } from './deploy/pins.ts'
@@ -50,6 +50,8 @@ export type Sandbox = {
   readonly deployment: Deployment
   readonly keys: SandboxKeys
   readonly chain: Chain
+  /** Have a block mined every so many seconds, in place of one; 0 leaves that to the caller. */
+  readonly mineEvery: NodeFront['mineEvery']
   readonly kms: Kms
   readonly canonical: Canonical
   readonly service: SandboxService
@@ -122,9 +124,10 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const onChain = await startChainWithContracts(start)
   const { chain, deployment, transactions } = onChain
   const front = started(await startNodeFront(chain.rpcUrl))
-  const { url: rpcUrl } = front
+  const { url: rpcUrl, mineEvery } = front
   const pins = await readPins(rpcUrl, deployment)
-  await chain.mineEvery(BLOCK_TIME_S)
+  await chain.setAutomine(false)
+  mineEvery(BLOCK_TIME_S)
 
   onProgress('starting the service and the KMS')
   const [canonical, kms] = await Promise.all([
@@ -166,7 +169,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
     pid: process.pid,
   }
   publishInfo(directory, info)
-  return { info, deployment, keys, chain, kms, canonical, service, weather, transactions }
+  return { info, deployment, keys, chain, mineEvery, kms, canonical, service, weather, transactions }
 }
 
 /** The chain, what stands on it, and who sends to it. */

@@ -12,8 +12,8 @@ export type Chain = {
   readonly chainId: number
   /** Anvil's own process, not its watchdog's. */
   readonly pid: number
-  /** Mine a block every so many seconds from now on, whether or not there are transactions; 0 mines each at once. */
-  readonly mineEvery: (seconds: number) => Promise<void>
+  /** Say whether each transaction is mined at once; if not, somebody has to have blocks mined. */
+  readonly setAutomine: (isAtOnce: boolean) => Promise<void>
   /** Give the next block this base fee, in wei. */
   readonly setNextBaseFee: (baseFeePerGasWei: bigint) => Promise<void>
   /** Resolves with why when the chain ends without being asked to; else never. */
@@ -85,8 +85,7 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
     rpcUrl,
     chainId,
     pid: started.pid,
-    mineEvery: (seconds) =>
-      seconds === 0 ? client.setAutomine(true) : client.setIntervalMining({ interval: seconds }),
+    setAutomine: (isAtOnce) => client.setAutomine(isAtOnce),
     setNextBaseFee: (baseFeePerGas) => client.setNextBlockBaseFeePerGas({ baseFeePerGas }),
     died,
     stop,

@@ -5,9 +5,18 @@ import { z } from 'zod'
 import { RolekeeperError } from '../../src/errors.ts'
 import { type Ask, estimate, type RpcAnswer, refusal, simulate } from './node-front-rules.ts'
 import { createNodeUpstream, type NodeUpstream } from './node-upstream.ts'
+import { createReadWriteLock, type ReadWriteLock } from './read-write-lock.ts'
 
 /** The node that people outside the sandbox see. */
-export type NodeFront = { readonly url: string; readonly stop: () => Promise<void> }
+export type NodeFront = {
+  readonly url: string
+  /**
+   * Have a block mined every so many seconds from now on, while no state is read; 0 ends that. Anvil shows a block's state before
+   * it shows the block: what is read between the two is of neither.
+   */
+  readonly mineEvery: (seconds: number) => void
+  readonly stop: () => Promise<void>
+}
 
 /** A raw transaction is 128 kB at most; a batch of a hundred ordinary requests is far smaller than this. */
 const REQUEST_BYTES_MAX = 4 * 1_024 * 1_024
@@ -29,7 +38,8 @@ const RULES: Readonly<Record<string, (params: readonly unknown[], ask: Ask) => P
 
 /**
  * What reads the state of a block. Of its head anvil may answer with the state of the block that it mines meanwhile, at
- * the time of the head: interest that is accrued in the next block then underflows.
+ * the time of the head: interest that is accrued in the next block then underflows. Where somebody else has blocks mined, it
+ * is asked again while one comes in between, which makes that rare.
  */
 const OF_STATE = new Set([
   ...['eth_call', 'eth_simulateV1', 'eth_estimateGas', 'eth_getBalance', 'eth_getCode', 'eth_getStorageAt'],
@@ -44,8 +54,12 @@ const OF_STATE = new Set([
  */
 export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
   const upstream = createNodeUpstream(nodeUrl)
+  const lock = createReadWriteLock()
+  let mining: NodeJS.Timeout | undefined
+  // That a chain ended, it says itself.
+  const mine = () => lock.write(() => upstream.createAsk()('evm_mine', [])).catch(() => undefined)
   const server = createServer((incoming, reply) => {
-    serve(incoming, reply, upstream).catch((error: unknown) => {
+    serve(incoming, reply, upstream, lock).catch((error: unknown) => {
       if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()
       else answer(reply, error.code === 'sandbox.front_upstream' ? 502 : 400, rpcFailure(error.shortMessage))
     })
@@ -54,7 +68,12 @@ export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mineEvery: (seconds) => {
+      clearInterval(mining)
+      if (seconds > 0) mining = setInterval(mine, seconds * 1_000)
+    },
     stop: async () => {
+      clearInterval(mining)
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
@@ -71,6 +90,7 @@ async function serve(
   incoming: IncomingMessage,
   reply: ServerResponse,
   upstream: NodeUpstream,
+  lock: ReadWriteLock,
 ): Promise<void> {
   const { method, headers } = incoming
   // A page in a browser must not reach the chain, by rebinding either.
@@ -81,7 +101,7 @@ async function serve(
   const requests = Array.isArray(parsed) ? parsed : [parsed]
   // Serialized anew: what was judged is what anvil gets, not what it would make of a key given twice.
   if (requests.every(isPlain)) return upstream.pass(JSON.stringify(parsed), reply)
-  const answers = await answerAll(requests, upstream.createAsk())
+  const answers = await lock.read(() => answerAll(requests, upstream.createAsk()))
   answer(reply, 200, JSON.stringify(Array.isArray(parsed) ? answers : answers[0]))
 }
 

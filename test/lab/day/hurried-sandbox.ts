@@ -24,6 +24,7 @@ const sandbox = await startSandbox({
   onTrouble: (cause) => console.error(new Date().toISOString(), cause),
 })
 const stopping = new AbortController()
+sandbox.mineEvery(0)
 const mining = mine(sandbox.chain.rpcUrl, clock, stopping.signal)
 process.on('disconnect', async () => {
   stopping.abort()
@@ -41,8 +42,6 @@ async function mine(rpcUrl: string, { nowMs, sleep }: Clock, signal: AbortSignal
   const chain = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { retryCount: 0 }) }).extend(
     publicActions,
   )
-  await chain.setIntervalMining({ interval: 0 })
-  await chain.setAutomine(false)
   let timeS = (await chain.getBlock()).timestamp
   while (!signal.aborted) {
     const nextS = BigInt(Math.floor(nowMs() / 1_000))

@@ -33,6 +33,14 @@ afterAll(async () => {
   await chain.stop()
 })
 
+it('has blocks mined at intervals, until it is told otherwise', async () => {
+  const number = async () => Number((await ask('eth_blockNumber', [])).result)
+  const before = await number()
+  front.mineEvery(1)
+  await expect.poll(number).toBeGreaterThanOrEqual(before + 2)
+  front.mineEvery(0)
+})
+
 type Said = {
   readonly id: unknown
   readonly result?: unknown

@@ -34,7 +34,7 @@ beforeAll(async () => {
     ...peopleOf(keys),
   })
   await fundCast(chain.rpcUrl, deployment, keys, createTransactions(chain.rpcUrl, chain.chainId))
-  await chain.mineEvery(0)
+  await chain.setAutomine(true)
 })
 afterAll(async () => {
   await chain.stop()
