@@ -17,7 +17,6 @@ import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { connectNodes } from './ground.ts'
 import { watchDisk } from './health/disk.ts'
 import type { HealthDeps } from './health/looked-at.ts'
-import { openInFleet } from './in-fleet.ts'
 import { type Watched, watchPolicies } from './policy-watch.ts'
 import { listenForReplies } from './replies.ts'
 import { createReports, type Reports } from './reports.ts'
@@ -188,13 +187,16 @@ class ComposedKeeper implements Keeper {
     })
   }
 
-  #sit(): Promise<Seating> {
+  async #sit(): Promise<Seating> {
     const deps = {
       ...{ clock: this.#clock, candidates: this.#candidates, log: this.#log, version: this.#version },
       ...{ alarm: this.#reports.alarm, emit: this.#reports.emit, stop: this.#ending.signal },
       metrics: this.#reports.metrics.fleet,
     }
-    return this.#config.fleet === undefined ? sitAlone(this.#config, deps) : openInFleet(this.#config, deps)
+    if (this.#config.fleet === undefined) return sitAlone(this.#config, deps)
+    // What speaks to Redis is a seventh of all modules, and who sits alone needs none of it.
+    const { openInFleet } = await import('./in-fleet.ts')
+    return openInFleet(this.#config, deps)
   }
 
   readonly #onFailed = (error: RolekeeperError) => {
