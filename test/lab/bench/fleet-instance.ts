@@ -214,7 +214,10 @@ function configOf({ desk, ...settings }: FleetSettings): RunConfig {
     environment: 'sandbox',
     deployment: {
       ...deployment,
-      contracts: [...deployment.contracts, { ...desk, name: 'ethReferenceOracle' }],
+      contracts: [
+        ...deployment.contracts.filter(({ name }: { name: string }) => name !== 'ethReferenceOracle'),
+        { ...desk, name: 'ethReferenceOracle' },
+      ],
     },
     directory: settings.directory,
     chain: {
