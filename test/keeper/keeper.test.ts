@@ -104,13 +104,12 @@ it('signs nothing while killed, goes on when that is taken back, and tells of bo
 })
 
 it('revokes the approval that a lost race leaves behind', async () => {
-  const { client } = world.scene
   const { borrower, keeper, is } = await underWater()
-  await client.setIntervalMining({ interval: 0 })
+  world.mineEvery(0)
   await keeper.untilSlot(is('in_flight'), 'sent')
   // In the block that holds our transactions, before them.
   await world.recoverInNextBlock()
-  await client.setIntervalMining({ interval: 1 })
+  world.mineEvery(1)
   const ended = await keeper.until(is('reverted'))
   expect(ended).toMatchObject({ check: 'reverted_on_chain' })
   expect(await world.liquidated(borrower)).toHaveLength(0)

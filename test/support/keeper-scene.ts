@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Address, keccak256, parseEther, parseGwei, parseUnits } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { stringify } from 'yaml'
-import { startNodeFront } from '../../sandbox/chain/node-front.ts'
+import { type NodeFront, startNodeFront } from '../../sandbox/chain/node-front.ts'
 import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import type { Canonical } from '../../sandbox/indexer/canonical.ts'
 import { type Kms, startKms } from '../../sandbox/kms/server.ts'
@@ -35,6 +35,8 @@ export type KeeperScene = {
   /** Write a run configuration; `changes` replaces top-level parts. */
   readonly configFile: (changes?: Readonly<Record<string, unknown>>) => string
   readonly config: (changes?: Readonly<Record<string, unknown>>) => RunConfig
+  /** Have a block mined every so many seconds, in place of one; 0 mines none. */
+  readonly mineEvery: NodeFront['mineEvery']
   /** Do something with each transaction mined at once, instead of waiting for a block each time. */
   readonly quickly: <T>(work: () => Promise<T>) => Promise<T>
   /** Open a borrower of the BTC market with one BTC; its health is 1 at a price of its debt / 0.8. */
@@ -95,14 +97,17 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     donor: poorDonor,
   })
   const pins = await pinsOf(scene)
-  await scene.rpc('evm_setIntervalMining', 1)
+  const { mineEvery } = front
+  await scene.client.setAutomine(false)
+  mineEvery(1)
   const quickly = async <T>(work: () => Promise<T>): Promise<T> => {
+    mineEvery(0)
     await scene.client.setAutomine(true)
     try {
       return await work()
     } finally {
       await scene.client.setAutomine(false)
-      await scene.client.setIntervalMining({ interval: 1 })
+      mineEvery(1)
     }
   }
   const policyFile = join(directory, 'liquidator.yaml')
@@ -151,7 +156,19 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     running = undefined
   }
   return {
-    ...{ scene, canonical, service, kms, signer, directory, quickly, configFile, config, liquidator },
+    ...{
+      scene,
+      canonical,
+      service,
+      kms,
+      signer,
+      directory,
+      mineEvery,
+      quickly,
+      configFile,
+      config,
+      liquidator,
+    },
     openBorrower,
     openUnderWater: () =>
       quickly(async () => {
