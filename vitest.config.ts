@@ -26,7 +26,7 @@ export default defineConfig({
     hookTimeout: 5 * WAIT_MS_MAX,
     retry: 0,
     // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // In the order of their names: what is short comes last, and fills both workers to the end.
     projects: [
       { extends: true, test: { name: 'apart', include: APART } },
