@@ -127,7 +127,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const { url: rpcUrl, mineEvery } = front
   const pins = await readPins(rpcUrl, deployment)
   await chain.setAutomine(false)
-  mineEvery(BLOCK_TIME_S)
+  await mineEvery(BLOCK_TIME_S)
 
   onProgress('starting the service and the KMS')
   const [canonical, kms] = await Promise.all([

@@ -11,10 +11,10 @@ import { createReadWriteLock, type ReadWriteLock } from './read-write-lock.ts'
 export type NodeFront = {
   readonly url: string
   /**
-   * Have a block mined every so many seconds from now on, while no state is read; 0 ends that. Anvil shows a block's state before
-   * it shows the block: what is read between the two is of neither.
+   * Have a block mined every so many seconds from now on, while no state is read; 0 ends that. Resolves once no block of before is
+   * to come. Anvil shows a block's state before it shows the block: what is read between the two is of neither.
    */
-  readonly mineEvery: (seconds: number) => void
+  readonly mineEvery: (seconds: number) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -55,9 +55,7 @@ const OF_STATE = new Set([
 export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
   const upstream = createNodeUpstream(nodeUrl)
   const lock = createReadWriteLock()
-  let mining: NodeJS.Timeout | undefined
-  // That a chain ended, it says itself.
-  const mine = () => lock.write(() => upstream.createAsk()('evm_mine', [])).catch(() => undefined)
+  const miner = createMiner(() => lock.write(() => upstream.createAsk()('evm_mine', [])))
   const server = createServer((incoming, reply) => {
     serve(incoming, reply, upstream, lock).catch((error: unknown) => {
       if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()
@@ -68,17 +66,35 @@ export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mineEvery: (seconds) => {
-      clearInterval(mining)
-      if (seconds > 0) mining = setInterval(mine, seconds * 1_000)
-    },
+    mineEvery: miner.mineEvery,
     stop: async () => {
-      clearInterval(mining)
+      const rested = miner.mineEvery(0)
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
       upstream.close()
-      await closed
+      await Promise.all([closed, rested])
+    },
+  }
+}
+
+/** Mine at intervals; while a block is not mined yet, no other is due. */
+function createMiner(mine: () => Promise<void>): Pick<NodeFront, 'mineEvery'> {
+  let timer: NodeJS.Timeout | undefined
+  let mining: Promise<void> | undefined
+  const tick = () => {
+    // That a chain ended, it says itself.
+    mining ??= mine()
+      .catch(() => undefined)
+      .finally(() => {
+        mining = undefined
+      })
+  }
+  return {
+    mineEvery: async (seconds) => {
+      clearInterval(timer)
+      timer = seconds > 0 ? setInterval(tick, seconds * 1_000) : undefined
+      await mining
     },
   }
 }

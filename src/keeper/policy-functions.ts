@@ -184,12 +184,8 @@ const shippedRule = z.looseObject({
 })
 const shippedPolicy = z.looseObject({ guard: z.looseObject({ allow: z.array(shippedRule) }) })
 
-let shipped: readonly z.output<typeof shippedRule>[] | undefined
-
-/** The rules of all shipped policies: what each workflow type is known to call. Read once, as they are many. */
-function shippedRules() {
-  shipped ??= agents.flatMap(
+/** The rules of all shipped policies: what each workflow type is known to call. */
+const shippedRules = () =>
+  agents.flatMap(
     ({ role }) => shippedPolicy.parse(loadWithIncludes(join(SHIPPED, `${role}.yaml`)).value).guard.allow,
   )
-  return shipped
-}

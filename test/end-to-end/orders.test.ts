@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterEach(async () => {
   await world.rest()
   for (const proxy of proxies.splice(0)) await proxy.stop()
-  world.mineEvery(1)
+  await world.mineEvery(1)
 })
 afterAll(() => world.stop())
 
@@ -361,7 +361,7 @@ describe('a transaction of others that stays pending at our next nonce', () => {
   it('is named, and makes place for a no-op when a person orders it; then the signer works again', async () => {
     const { client } = world.scene
     const nonce = await sent()
-    world.mineEvery(0)
+    await world.mineEvery(0)
     await client.impersonateAccount({ address: world.signer })
     const signer = world.signer.toLowerCase() as Address
     const fees = { maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
@@ -383,7 +383,7 @@ describe('a transaction of others that stays pending at our next nonce', () => {
       out: expect.stringContaining('in place of what others have pending'),
     })
     await begun.until((event) => event.type === 'slot' && event.nonce === nonce && event.state === 'sent')
-    world.mineEvery(1)
+    await world.mineEvery(1)
     await expect.poll(show).toContain(`${signer}  at work  next nonce ${nonce + 1}`)
     expect(await client.getTransactionReceipt({ hash }).catch(() => null)).toBeNull()
     expect(await sent()).toBe(nonce + 1)
@@ -487,7 +487,7 @@ describe('a reorg past finality that takes back what a workflow ended by', () =>
     const before = await client.getBlockNumber()
     expect((await submit('1100000', '--directory', directory())).code).toBe(0)
     const next = await sent()
-    world.mineEvery(0)
+    await world.mineEvery(0)
     await rpc('anvil_reorg', Number((await client.getBlockNumber()) - before), [])
     expect(await sent()).toBe(next - 2)
     await begun.until((event) => alarmOf(event).code === 'chain.reorg_past_finality')
@@ -501,7 +501,7 @@ describe('a reorg past finality that takes back what a workflow ended by', () =>
     const isSent = (nonce: number) => (event: KeeperEvent) =>
       event.type === 'slot' && event.nonce === nonce && event.purpose === 'noop' && event.state === 'sent'
     await Promise.all([begun.until(isSent(next - 2)), begun.until(isSent(next - 1))])
-    world.mineEvery(1)
+    await world.mineEvery(1)
     await expect.poll(async () => (await order('release', signer, '--yes')).code).toBe(0)
     await expect.poll(show).toContain(`${signer}  at work  next nonce ${next}`)
     expect(await sent()).toBe(next)

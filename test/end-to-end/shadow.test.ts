@@ -71,13 +71,13 @@ it('calls contested what the very next block took', async () => {
   const borrower = await world.openUnderWater()
   const { client } = world.scene
   const keeper = await startIn('shadow')
-  world.mineEvery(0)
+  await world.mineEvery(0)
   await keeper.until(liquidationOf(borrower)('cleared'))
   await world.recoverInNextBlock()
   await client.mine({ blocks: 1 })
   const ended = await keeper.until(liquidationOf(borrower)('shadowed'))
   expect(ended).toMatchObject({ check: 'contested' })
-  world.mineEvery(1)
+  await world.mineEvery(1)
 })
 
 it('does not do again in shadow what it did, and does it live', async () => {

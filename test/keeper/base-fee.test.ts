@@ -38,14 +38,14 @@ it('offers nothing above its cap while the base fee is twenty times as high for 
   }
   await mine(4n * GWEI)
   const keeper = await world.start()
-  world.mineEvery(0)
+  await world.mineEvery(0)
   await keeper.until((event) => event.type === 'slot' && event.state === 'sent')
   for (let block = 0; block < 100; block += 1) {
     await mine(80n * GWEI)
     await sleep(BLOCK_MS)
   }
   await client.setNextBlockBaseFeePerGas({ baseFeePerGas: 4n * GWEI })
-  world.mineEvery(1)
+  await world.mineEvery(1)
   const ends = ['succeeded', 'expired', 'cancelled', 'reverted'].map((state) => reached(state))
   await keeper.until((event: KeeperEvent) => ends.some((is) => is(event)))
   const mined = await minedOf(world.signer)

@@ -105,11 +105,11 @@ it('signs nothing while killed, goes on when that is taken back, and tells of bo
 
 it('revokes the approval that a lost race leaves behind', async () => {
   const { borrower, keeper, is } = await underWater()
-  world.mineEvery(0)
+  await world.mineEvery(0)
   await keeper.untilSlot(is('in_flight'), 'sent')
   // In the block that holds our transactions, before them.
   await world.recoverInNextBlock()
-  world.mineEvery(1)
+  await world.mineEvery(1)
   const ended = await keeper.until(is('reverted'))
   expect(ended).toMatchObject({ check: 'reverted_on_chain' })
   expect(await world.liquidated(borrower)).toHaveLength(0)

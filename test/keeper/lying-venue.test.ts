@@ -134,11 +134,11 @@ it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and
   const { client, at } = world.scene
   const { venue, start, tell } = await openKeeper()
   const owned = await ownsBtc()
-  world.mineEvery(0)
+  await world.mineEvery(0)
   const keeper = await start()
   await keeper.untilSlot(reached('in_flight', SALE), 'sent')
   await tell()
-  world.mineEvery(1)
+  await world.mineEvery(1)
   const alarm = await keeper.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
   expect(alarm).toMatchObject({
     message: expect.stringContaining('(effects_differ)'),

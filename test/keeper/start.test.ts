@@ -31,7 +31,7 @@ afterEach(async () => {
   await world.rest()
   front?.close().closeAllConnections()
   front = undefined
-  world.mineEvery(1)
+  await world.mineEvery(1)
 })
 afterAll(() => world.stop())
 
@@ -57,7 +57,7 @@ async function leaveInFlight() {
   const isMine = liquidationOf(await world.openUnderWater())
   const keeper = await world.start()
   await keeper.until(isMine('cleared'))
-  world.mineEvery(0)
+  await world.mineEvery(0)
   await keeper.untilSlot(isMine('cleared'), 'sent')
   await world.rest()
   return isMine
@@ -88,7 +88,7 @@ it('follows to its end what is public while its key is denied at the start, and 
   const past = signs()
   const keeper = await world.start({ agents: [world.liquidator()] })
   expect(await keeper.until(isRole('liquidator', 'down'))).toMatchObject({ check: 'kms.denied' })
-  world.mineEvery(1)
+  await world.mineEvery(1)
   await keeper.until(isMine('succeeded'))
   expect(signs()).toBe(past)
   world.kms.setFault({ deny: false })
@@ -99,7 +99,7 @@ it('follows to its end what is public while its key is denied at the start, and 
 it('follows to its end what a removed role left, with one alarm and without a step that fails', async () => {
   const isMine = await leaveInFlight()
   const keeper = await world.start({ agents: [allocator()] })
-  world.mineEvery(1)
+  await world.mineEvery(1)
   await keeper.until(isMine('succeeded'))
   expect(alarms(keeper, 'role.absent')).toHaveLength(1)
   expect(keeper.log.filter((line) => line.includes('a step failed'))).toEqual([])
@@ -113,7 +113,7 @@ it('follows to its end what is public while one of three nodes is on another cha
   const chain = { id: String(world.config().chain.id), finality: 'finalized' }
   try {
     const keeper = await world.start({ chain: { ...chain, nodes: { read, send: read.slice(1) } } })
-    world.mineEvery(1)
+    await world.mineEvery(1)
     await keeper.until(isMine('succeeded'))
     expect(await keeper.page('/metrics')).toContain('rolekeeper_node_state{node="read-1",state="down"} 1')
     expect(alarms(keeper, 'node.wrong_chain')).toHaveLength(1)

@@ -99,15 +99,15 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
   const pins = await pinsOf(scene)
   const { mineEvery } = front
   await scene.client.setAutomine(false)
-  mineEvery(1)
+  await mineEvery(1)
   const quickly = async <T>(work: () => Promise<T>): Promise<T> => {
-    mineEvery(0)
+    await mineEvery(0)
     await scene.client.setAutomine(true)
     try {
       return await work()
     } finally {
       await scene.client.setAutomine(false)
-      mineEvery(1)
+      await mineEvery(1)
     }
   }
   const policyFile = join(directory, 'liquidator.yaml')

@@ -130,6 +130,7 @@ function withdrawNow(input: WorkflowInput<'withdrawNow'>, moment: Moment, { chai
     functionName: 'withdrawNow',
     args: [assets, input.receiverAddress, maxShares],
   })
+  // How many shares pay for it is known once it is mined: at least one.
   return passed(
     state,
     intents(chainId, [{ target: vault.address, calldata, label: `Withdraw ${assets} base units` }]),

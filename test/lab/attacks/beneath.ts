@@ -207,11 +207,11 @@ function wrongFacts(world: KeeperScene, staff: Staff, beneath: Beneath): readonl
             const is = liquidationOf(await world.openUnderWater())
             const { until, untilSlot } = await staff.keeper()
             await until(is('cleared'))
-            world.mineEvery(0)
+            await world.mineEvery(0)
             await untilSlot(is('cleared'), 'sent')
             // In the block that holds our transactions, before them.
             await world.recoverInNextBlock()
-            world.mineEvery(1)
+            await world.mineEvery(1)
             const ended = await until((event) => is('reverted')(event) || is('succeeded')(event))
             return ended.type === 'workflow' ? (ended.check ?? ended.state) : null
           },

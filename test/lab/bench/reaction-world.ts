@@ -50,7 +50,7 @@ export async function createReactionWorld(borrowers: number): Promise<ReactionWo
     throw new TypeError('the scene signs with a KMS')
 
   // Everything is mined at once until the people are there.
-  world.mineEvery(0)
+  await world.mineEvery(0)
   await scene.rpc('evm_setAutomine', true)
   await client.setBalance({ address: scriptKey.address, value: parseEther('100') })
   await client.writeContractSync({
@@ -68,7 +68,7 @@ export async function createReactionWorld(borrowers: number): Promise<ReactionWo
     people.push(borrower)
   }
   await scene.rpc('evm_setAutomine', false)
-  world.mineEvery(1)
+  await world.mineEvery(1)
 
   const behind = async (kmsUrl: string): Promise<Proxies> => ({
     service: await startDelayProxy({

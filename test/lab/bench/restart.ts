@@ -33,7 +33,7 @@ const FEES = { maxFeePerGasWei: 20_000_000_000n, maxPriorityFeePerGasWei: 1_000_
 export async function measureRestart(count: number, say: (text: string) => void): Promise<RestartFigures> {
   const world = await createKeeperScene()
   try {
-    world.mineEvery(0)
+    await world.mineEvery(0)
     say(`leaving ${count} in flight`)
     const config = world.config()
     const left = await leaveInFlight(count, config, world)
@@ -51,7 +51,7 @@ export async function measureRestart(count: number, say: (text: string) => void)
 
 async function restart(config: RunConfig, { mineEvery }: KeeperScene, waiting: Set<string>) {
   const startedAtMs = performance.now()
-  mineEvery(1)
+  await mineEvery(1)
   const running = await startTestKeeper(config)
   try {
     let firstStepMs = Number.POSITIVE_INFINITY

@@ -239,8 +239,8 @@ export const FAULTS: Readonly<Record<string, Kind>> = {
   },
   'chain.halt': async ({ world, undo, hit }) => {
     hit()
-    world.scene.mineEvery(0)
-    undo(async () => world.scene.mineEvery(1))
+    await world.scene.mineEvery(0)
+    undo(() => world.scene.mineEvery(1))
   },
   'chain.burst': async ({ world, hit }) => {
     hit()

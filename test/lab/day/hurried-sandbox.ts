@@ -24,7 +24,7 @@ const sandbox = await startSandbox({
   onTrouble: (cause) => console.error(new Date().toISOString(), cause),
 })
 const stopping = new AbortController()
-sandbox.mineEvery(0)
+await sandbox.mineEvery(0)
 const mining = mine(sandbox.chain.rpcUrl, clock, stopping.signal)
 process.on('disconnect', async () => {
   stopping.abort()

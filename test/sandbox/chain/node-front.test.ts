@@ -36,9 +36,9 @@ afterAll(async () => {
 it('has blocks mined at intervals, until it is told otherwise', async () => {
   const number = async () => Number((await ask('eth_blockNumber', [])).result)
   const before = await number()
-  front.mineEvery(1)
+  await front.mineEvery(1)
   await expect.poll(number).toBeGreaterThanOrEqual(before + 2)
-  front.mineEvery(0)
+  await front.mineEvery(0)
 })
 
 type Said = {
