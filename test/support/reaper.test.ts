@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { expect, it } from 'vitest'
 
 const SETUP = new URL('setup.ts', import.meta.url).href
-/** A test run that has started a process, which has started another, in a session of its own; it says their ids. */
+/** A test run that has started a process, which has started another, and one that knows only where it works; it says their ids. */
 const RUN = `
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -17,7 +17,8 @@ writeFileSync(process.env.TMPDIR + '/left', '')
 const idle = 'setInterval(() => undefined, 1e6)'
 const inner = 'const child = require("node:child_process").spawn(process.execPath, ["-e", ' + JSON.stringify(idle) + '], { detached: true, stdio: "ignore" }); console.log(child.pid); ' + idle
 const child = spawn(process.execPath, ['-e', inner], { stdio: ['ignore', 'pipe', 'inherit'] })
-child.stdout.once('data', (text) => console.log(JSON.stringify({ folder: process.env.TMPDIR, ids: [child.pid, Number(text)] })))
+const bare = spawn(process.execPath, ['-e', idle], { env: {}, cwd: process.env.TMPDIR, detached: true, stdio: 'ignore' })
+child.stdout.once('data', (text) => console.log(JSON.stringify({ folder: process.env.TMPDIR, ids: [child.pid, Number(text), bare.pid] })))
 process.once('SIGUSR2', () => void end().then(() => process.exit(0)))
 `
 
@@ -42,9 +43,9 @@ it.each(['SIGINT', 'SIGKILL'] as const)(
   'leaves no process and no file after %s in the middle',
   async (signal) => {
     const { run, folder, ids } = await startRun()
-    expect([existsSync(folder), ...ids.map(runs)]).toEqual([true, true, true])
+    expect([existsSync(folder), ...ids.map(runs)]).toEqual([true, true, true, true])
     run.kill(signal)
-    await expect.poll(() => [existsSync(folder), ...ids.map(runs)]).toEqual([false, false, false])
+    await expect.poll(() => [existsSync(folder), ...ids.map(runs)]).toEqual([false, false, false, false])
   },
 )
 
@@ -52,6 +53,6 @@ it('leaves what a run that ended by itself still has to that run, and removes it
   const { run, folder, ids } = await startRun()
   run.kill('SIGUSR2')
   await once(run, 'exit')
-  expect([existsSync(folder), ...ids.map(runs)]).toEqual([false, true, true])
+  expect([existsSync(folder), ...ids.map(runs)]).toEqual([false, true, true, true])
   for (const id of ids) process.kill(id)
 })

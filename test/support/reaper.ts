@@ -1,9 +1,10 @@
 /**
  * Remove the folder of a test run once the run is over: `node reaper.ts FOLDER`, with a pipe from the run as its input. A run
  * writes a word there when it has ended by itself. Where the pipe ends without one, the run was ended in the middle: what it
- * had started is ended too, known by the temporary directory that it was given.
+ * had started is ended too, known by the temporary directory that it was given, or by working in it: a redis-server overwrites what
+ * it was given.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const folder = process.argv[2] ?? ''
@@ -14,7 +15,7 @@ for await (const chunk of process.stdin) word += String(chunk)
 while (word === '' && endAll()) await sleep(50)
 rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
 
-/** Kill each process that has the folder as its temporary directory. @returns whether there was one. */
+/** Kill each process of the run. @returns whether there was one. */
 function endAll(): boolean {
   const found = processes().filter(isOfRun)
   for (const id of found) {
@@ -38,7 +39,8 @@ function processes(): readonly number[] {
 
 function isOfRun(id: number): boolean {
   try {
-    return readFileSync(`/proc/${id}/environ`, 'utf8').split('\0').includes(`TMPDIR=${folder}`)
+    const isGiven = readFileSync(`/proc/${id}/environ`, 'utf8').split('\0').includes(`TMPDIR=${folder}`)
+    return isGiven || `${readlinkSync(`/proc/${id}/cwd`)}/`.startsWith(`${folder}/`)
   } catch {
     return false
   }

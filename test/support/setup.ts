@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync } from 'node:fs'
+import { chmodSync, mkdtempSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +8,8 @@ import { chromiumPath } from './chromium.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
 
+/** Twice what a whole run has on the disk at once. */
+const ROOM_MB_MIN = 2_000
 const REAPER = fileURLToPath(new URL('reaper.ts', import.meta.url))
 
 /**
@@ -16,6 +18,7 @@ const REAPER = fileURLToPath(new URL('reaper.ts', import.meta.url))
  */
 export default async function setup(): Promise<() => Promise<void>> {
   try {
+    assertRoom()
     await redisServer()
     await chromiumPath()
     await promtool()
@@ -36,4 +39,14 @@ export default async function setup(): Promise<() => Promise<void>> {
     reaper.stdin?.end('over')
     await once(reaper, 'exit')
   }
+}
+
+/** Throws with one line where the disk has too little room for a run. */
+function assertRoom(): void {
+  const { bavail, bsize } = statfsSync(tmpdir())
+  const freeMb = Math.floor((bavail * bsize) / 1e6)
+  if (freeMb >= ROOM_MB_MIN) return
+  throw new TypeError(
+    `The tests need ${ROOM_MB_MIN} MB in ${tmpdir()}, and ${freeMb} MB are free: make room there, or set TMPDIR to a folder with more.`,
+  )
 }
