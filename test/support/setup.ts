@@ -8,7 +8,7 @@ import { chromiumPath } from './chromium.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
 
-/** Twice what a whole run has on the disk at once. */
+/** A disk that fills up in the middle fails tests that say nothing of it. */
 const ROOM_MB_MIN = 2_000
 const REAPER = fileURLToPath(new URL('reaper.ts', import.meta.url))
 
