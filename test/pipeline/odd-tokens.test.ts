@@ -37,7 +37,7 @@ async function liquidated(token: string, taken = (logged: readonly TokenChange[]
   for (const [index, { payload, predicted }] of clearance.payloads.entries()) {
     const { to, data, gasLimit: gas } = payload
     const hash = await client.sendTransaction({ account: liquidator, chain: null, to, data, gas, ...fees() })
-    const receipt = await client.waitForTransactionReceipt({ hash, pollingInterval: 10 })
+    const receipt = await client.waitForTransactionReceipt({ hash })
     const { blockNumber, blockHash, status, gasUsed, effectiveGasPrice: effectiveGasPriceWei } = receipt
     const tokens = taken(loggedChanges(receipt.logs, liquidator))
     const inclusion = { hash, blockNumber, blockHash, status, gasUsed, effectiveGasPriceWei, tokens }

@@ -4,13 +4,16 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Chain } from '../../sandbox/chain/chain.ts'
 import { startAnvil } from './anvil.ts'
 import { type NodeProxy, startNodeProxy } from './node-proxy.ts'
+import { receiptActions } from './receipts.ts'
 
 const account = privateKeyToAccount(generatePrivateKey())
 let chain: Chain
 let proxy: NodeProxy
 
 const direct = () =>
-  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, { retryCount: 0 }) }).extend(publicActions)
+  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, { retryCount: 0 }) })
+    .extend(publicActions)
+    .extend(receiptActions)
 const through = () =>
   createTestClient({ mode: 'anvil', transport: http(proxy.url, { retryCount: 0, timeout: 300 }) }).extend(
     publicActions,

@@ -24,6 +24,7 @@ import { facilityEntityId } from '../../../src/service/contract/assumptions.ts'
 import type { Deployment } from '../../../src/service/contract/deployment.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { startAnvil } from '../../support/anvil.ts'
+import { receiptActions } from '../../support/receipts.ts'
 import { freeze, intent, liquidationAnswer, policyOf, shippedPolicy } from '../fixtures.ts'
 import { FEES } from '../scene.ts'
 
@@ -71,6 +72,7 @@ export async function createShapes(token = 'Token') {
   })
   const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), cacheTime: 0 })
     .extend(publicActions)
+    .extend(receiptActions)
     .extend(walletActions)
   const person = async () => {
     const address = lower(privateKeyToAddress(generatePrivateKey()))
@@ -83,7 +85,7 @@ export async function createShapes(token = 'Token') {
   const compiled = compileMarkets()
   const abiOf = (name: string): Abi => compiled[name]?.abi ?? []
   // The chain answers before it has mined, where the machine is busy.
-  const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash, pollingInterval: 10 })
+  const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash })
   const deploy = async (name: string, args: readonly unknown[]): Promise<Address> => {
     const bytecode: Hex = `0x${compiled[name]?.evm.bytecode.object}`
     const hash = await client.deployContract({ ...by, abi: abiOf(name), bytecode, args: [...args] })

@@ -14,6 +14,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { startAnvil } from '../../support/anvil.ts'
+import { receiptActions } from '../../support/receipts.ts'
 import { countCalls } from './throughput-calls.ts'
 
 /** What a contender is given: its own keys, and the same servers as the others. */
@@ -107,6 +108,7 @@ export async function createThroughputWorld(contenders: number, keys: number) {
   const chain = await startAnvil()
   const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), pollingInterval: 20 })
     .extend(publicActions)
+    .extend(receiptActions)
     .extend(walletActions)
   const admin = privateKeyToAddress(generatePrivateKey())
   await client.impersonateAccount({ address: admin })

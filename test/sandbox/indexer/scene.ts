@@ -22,6 +22,7 @@ import type { Canonical, CanonicalChange, Snapshot } from '../../../sandbox/inde
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { startAnvil } from '../../support/anvil.ts'
+import { receiptActions } from '../../support/receipts.ts'
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
@@ -53,6 +54,7 @@ export async function createScene() {
     pollingInterval: 5,
   })
     .extend(publicActions)
+    .extend(receiptActions)
     .extend(walletActions)
   const navReporter = privateKeyToAccount(generatePrivateKey())
   const people = {

@@ -63,7 +63,7 @@ async function prepare(type: string, principal: Address, input: object): Promise
 
 /** Wait until a transaction is in a block and the indexer holds the chain's head: the node answers before it mines. */
 async function indexed(hash: Hex): Promise<void> {
-  await scene.client.waitForTransactionReceipt({ hash, pollingInterval: 10 })
+  await scene.client.waitForTransactionReceipt({ hash })
   await scene.caughtUp(canonical)
 }
 

@@ -117,7 +117,7 @@ export async function createWorkflowScene() {
         const sent = { chain: null, account, to: target, data: calldata, gas: 8_000_000n } as const
         const txHash: Hex = await client.sendTransaction(sent)
         await ask(`/v1/workflows/${requestId}/transactions`, { order, chainId, txHash })
-        await client.waitForTransactionReceipt({ hash: txHash, pollingInterval: 5 })
+        await client.waitForTransactionReceipt({ hash: txHash })
       }
       // A block at a time: a condition is looked at on each.
       for (let block = 0; block < 3; block++) {
