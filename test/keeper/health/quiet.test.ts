@@ -10,6 +10,7 @@ import { readUsed } from '../../../src/keeper/health/used.ts'
 import type { KeeperEvent } from '../../../src/ops/events.ts'
 import { createKeeperScene, type KeeperScene } from '../../support/keeper-scene.ts'
 import { policyOfOneOracle } from '../../support/policies.ts'
+import { until as holds } from '../../support/until.ts'
 
 let scene: KeeperScene
 beforeAll(async () => {
@@ -69,7 +70,9 @@ it('says within seconds that lost races spent the hour, which budget, until when
   expect(await until(alarmIs('budget.spent'))).toMatchObject({
     message: expect.stringContaining('liquidator'),
   })
-  expect(JSON.parse(await page('/readyz'))).toMatchObject({ ready: false, cause: 'budget/liquidator' })
+  // At first what is missing is the first look at the service.
+  const unready = { ready: false, cause: 'budget/liquidator' }
+  await holds(async () => expect(JSON.parse(await page('/readyz'))).toMatchObject(unready))
 
   // What it leaves alone for that is late after a minute; its rule is named at once.
   const borrower = await scene.openUnderWater()
