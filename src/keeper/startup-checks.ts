@@ -20,6 +20,7 @@ import {
 } from '../service/contract/operations.ts'
 import { duration } from '../units.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { ANSWER_MS_MAX } from './doctor/finding.ts'
 
 /** The operation that reads each collection an agent can watch. */
 const READS = {
@@ -193,8 +194,6 @@ const proxyNotPinned = (of: Address) =>
     { fix: 'pin what it runs by `proxy` in its entry of the deployment.', facts: { address: of } },
   )
 
-const THERE_MS_MAX = 5_000
-
 /**
  * Prove that the service is there at all: a slip of the pen in its address shows itself, and an outage is for a supervisor to
  * wait out. Throws `service.unreachable`.
@@ -203,10 +202,10 @@ export async function proveServiceThere(
   { service: { url } }: Pick<RunConfig, 'service'>,
   { nowMs }: Pick<Clock, 'nowMs'>,
 ): Promise<void> {
-  const answering = await askWhetherThere(url, THERE_MS_MAX, nowMs)
+  const answering = await askWhetherThere(url, ANSWER_MS_MAX, nowMs)
   if (answering !== null && answering.status < 500) return
   const what =
-    answering === null ? `gave no answer within ${duration(THERE_MS_MAX)}` : `answers ${answering.status}`
+    answering === null ? `gave no answer within ${duration(ANSWER_MS_MAX)}` : `answers ${answering.status}`
   throw new RolekeeperError('service.unreachable', `The service at ${new URL(url).host} ${what}.`, {
     fix: `check that the service is up and that service.url, ${url}, is right; then start again.`,
     retry: 'later',

@@ -9,7 +9,7 @@ import { loadRolePolicy, positionOf, type RolePolicy } from '../role-policy.ts'
 import { judgeClock } from './clock.ts'
 import { examineDeployment, judgeOracles } from './deployment.ts'
 import { judgeEligibility } from './eligibility.ts'
-import { type Check, type Finding, failedBy, passed, warned } from './finding.ts'
+import { ANSWER_MS_MAX, type Check, type Finding, failedBy, passed, warned } from './finding.ts'
 import { judgeMoney } from './judge-money.ts'
 import { judgePolicy } from './judge-policy.ts'
 import { examineKeys } from './keys.ts'
@@ -20,7 +20,7 @@ import { examineScopes, examineService, serviceAheadMs } from './service.ts'
 import { readWorld, type World } from './world.ts'
 
 /** Nobody waits longer for one look. */
-const LOOK_MS_MAX = 8_000
+const LOOK_MS_MAX = ANSWER_MS_MAX + 2_000
 
 /**
  * Look at everything that can be known before the first signature, all at once. Nothing is signed, sent or written, but for a

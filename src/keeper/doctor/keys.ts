@@ -3,9 +3,7 @@ import type { AgentConfig, RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { proveMaySign } from '../../sign/kms.ts'
 import { kmsSettingsOf, openSigner } from '../signing.ts'
-import { agentText, type Finding, failed, failedBy, passed, warned } from './finding.ts'
-
-const TIMEOUT_MS = 4_000
+import { ANSWER_MS_MAX, agentText, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
 /** What was found of a key, and by how much its KMS's time is ahead of ours, milliseconds. */
 type ExaminedKey = { readonly finding: Finding; readonly aheadMs: number | null }
@@ -23,7 +21,7 @@ async function examineKey(
   { nowMs }: Pick<Clock, 'nowMs'>,
 ): Promise<ExaminedKey> {
   const { role, signer } = agent
-  const stop = AbortSignal.timeout(TIMEOUT_MS)
+  const stop = AbortSignal.timeout(ANSWER_MS_MAX)
   try {
     await openSigner(agent, config, () => undefined, stop)
     const settings = kmsSettingsOf(agent, config)
@@ -33,7 +31,7 @@ async function examineKey(
     const finding = stop.aborted
       ? failed('key', role, {
           code: 'kms.timeout',
-          message: `The key of ${role} gave no answer within ${TIMEOUT_MS / 1_000} s.`,
+          message: `The key of ${role} gave no answer within ${ANSWER_MS_MAX / 1_000} s.`,
           fix: 'check `kms.endpoint`, its region and the network path to it.',
         })
       : isOfAnother(agent, config.agents, error)

@@ -2,9 +2,8 @@ import { type ProbedNode, probeNode } from '../../chain/probe-node.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { duration } from '../../units.ts'
-import { type Finding, failed, failedBy, passed, warned } from './finding.ts'
+import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
-const TIMEOUT_MS = 3_000
 /** A node that is further behind the best of them shows another state than the others decide by. */
 const BEHIND_MAX = 5n
 /** An old head is a chain that stands still, or a node that does. */
@@ -29,7 +28,7 @@ export async function examineNodes(
   const seen = await Promise.all(
     all.map(async ({ url, ...who }): Promise<Seen> => {
       try {
-        return { ...who, node: await probeNode({ ...who, url, chainId, timeoutMs: TIMEOUT_MS }) }
+        return { ...who, node: await probeNode({ ...who, url, chainId, timeoutMs: ANSWER_MS_MAX }) }
       } catch (error) {
         return { ...who, error }
       }

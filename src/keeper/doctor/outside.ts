@@ -6,14 +6,12 @@ import { probeDirectory } from '../../journal/probe-directory.ts'
 import { createSources } from '../../observe/sources.ts'
 import { whyNotFree } from '../../ops/port-free.ts'
 import { askWhetherThere } from '../../service/answering.ts'
-import { type Finding, failed, failedBy, passed, warned } from './finding.ts'
+import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
 const MEGABYTE = 1_048_576
 /** A busy day of records is some tens of megabytes. */
 const FREE_BYTES_MIN = 256 * MEGABYTE
 const FREE_BYTES_LOW = 2_048 * MEGABYTE
-const TIMEOUT_MS = 3_000
-
 /** Look at the folder of a keeper's records: whether it takes them, keeps them, and has room. */
 export function examineDirectory({ directory }: Pick<RunConfig, 'directory'>): Finding {
   try {
@@ -77,12 +75,12 @@ export async function examineWebhook(
   if (webhook?.publicHost === undefined) return []
   const { publicHost, path, host, port } = webhook
   const url = `https://${publicHost}${path}`
-  if ((await askWhetherThere(url, TIMEOUT_MS, nowMs)) !== null)
+  if ((await askWhetherThere(url, ANSWER_MS_MAX, nowMs)) !== null)
     return [passed('webhook', publicHost, `${url} answers.`)]
   return [
     warned('webhook', publicHost, {
       code: 'webhook.unreachable',
-      message: `Nothing answers at ${url} within ${TIMEOUT_MS / 1_000} s: the service delivers nothing there.`,
+      message: `Nothing answers at ${url} within ${ANSWER_MS_MAX / 1_000} s: the service delivers nothing there.`,
       fix: `point the name ${publicHost} at a proxy with TLS that passes ${path} on to ${host}:${port}, or correct service.webhook.publicHost; the stream is enough without it.`,
     }),
   ]
@@ -97,7 +95,7 @@ export async function examineSources(
   try {
     return await Promise.all(
       sources.map(async ({ name }, index) => {
-        const answer = await reader.ask({ kind: 'source', name, timeoutMs: TIMEOUT_MS })
+        const answer = await reader.ask({ kind: 'source', name, timeoutMs: ANSWER_MS_MAX })
         if (answer.ok) return passed('source', name, 'it can be read.')
         const fix = `correct sources[${index}], or have its owner put it there.`
         return warned('source', name, {

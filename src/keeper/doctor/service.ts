@@ -8,9 +8,8 @@ import type { MarketResource } from '../../service/contract/resources.ts'
 import { positionOf } from '../role-policy.ts'
 import { clientOf, proveAccess } from '../startup-checks.ts'
 import { judgeTokens } from './deployment.ts'
-import { type Finding, failed, failedBy, passed, warned } from './finding.ts'
+import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
-const TIMEOUT_MS = 3_000
 const SILENT = createLog({ level: 'silent', secrets: [] })
 
 /** Ask the service for its time: by how much it is ahead of ours, milliseconds; null where it does not say. */
@@ -18,14 +17,14 @@ export async function serviceAheadMs(
   { service }: { readonly service: Pick<RunConfig['service'], 'url'> },
   { nowMs }: Pick<Clock, 'nowMs'>,
 ): Promise<number | null> {
-  const answering = await askWhetherThere(service.url, TIMEOUT_MS, nowMs)
+  const answering = await askWhetherThere(service.url, ANSWER_MS_MAX, nowMs)
   return answering?.time === undefined ? null : answering.time.saidMs - answering.time.oursMs
 }
 
 /** Look at the service: there, of our chain and namespace, with our markets as the file has them. */
 export async function examineService(config: RunConfig, client: ServiceClient): Promise<readonly Finding[]> {
   const { chain, deployment, service } = config
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX)
   const about = client.base.host
   try {
     const { items } = await client.listDeployments({ signal })
