@@ -2,17 +2,6 @@ import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { WAIT_MS_MAX } from './test/support/until.ts'
 
-// Start keepers, processes or servers that a test may leave behind: each file has a worker of its own.
-const APART = [
-  'test/docs.test.ts',
-  'test/lab/attacks/beneath.test.ts',
-  'test/lab/{conformance,simulation}/**/*.test.ts',
-  'test/{end-to-end,fleet,queue}/**/*.test.ts',
-  'test/keeper/{base-fee,fleet,fleet-*,keeper,lying-venue,outage,start,two-keys}.test.ts',
-  'test/keeper/{doctor/doctor,health/quiet}.test.ts',
-  'test/journal/redis/*.test.ts',
-]
-
 // A process that one has started, the next one need not compile again.
 process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
 
@@ -27,14 +16,8 @@ export default defineConfig({
     retry: 0,
     // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
     maxWorkers: 4,
-    // In the order of their names: what is short comes last, and fills both workers to the end.
-    projects: [
-      { extends: true, test: { name: 'apart', include: APART } },
-      {
-        extends: true,
-        // These load what they share once for all, which takes as long as most of them.
-        test: { name: 'together', isolate: false, include: ['test/**/*.test.ts'], exclude: APART },
-      },
-    ],
+    include: ['test/**/*.test.ts'],
+    // What they share is loaded once a worker: loading it takes as long as most of them.
+    isolate: false,
   },
 })
