@@ -53,7 +53,7 @@ const instance = (name: Name, fleet: string) => ({
     directory: join(world.directory, `${fleet}-${name}`),
     journal: { redis: { url: `redis://127.0.0.1:${redis.port}/0` } },
     queue: 'bullmq',
-    fleet: { name: fleet, instance: name, roster: NAMES, leaseMs: '8000' },
+    fleet: { name: fleet, instance: name, roster: NAMES, leaseMs: '16000' },
     agents: world.kms.keys.map(({ arn: keyId, address }) =>
       world.liquidator({ policy: fileOf(name), signer: { kms: { keyId, address } } }),
     ),
