@@ -3,34 +3,43 @@
  * held over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { readScript } from '../../support/script.ts'
-import { type AllocatorFigures, measureAllocator } from './allocator.ts'
-import { type BookFigures, measureBook } from './book.ts'
-import { type ConsoleFigures, measureConsole } from './console.ts'
-import { describeFleet } from './describe-fleet.ts'
-import { measureFleet } from './fleet.ts'
-import { type GuardFigures, measureGuard } from './guard.ts'
-import { type IngestFigures, measureIngest } from './ingest.ts'
-import { type JournalFigures, measureJournal } from './journal.ts'
-import { measureReaction, type ReactionFigures, type SideFigures } from './reaction.ts'
-import { measureRestart, type RestartFigures } from './restart.ts'
-import { measureThroughput, type ThroughputFigures } from './throughput.ts'
+import type { AllocatorFigures } from './allocator.ts'
+import type { BookFigures } from './book.ts'
+import type { ConsoleFigures } from './console.ts'
+import type { GuardFigures } from './guard.ts'
+import type { IngestFigures } from './ingest.ts'
+import type { JournalFigures } from './journal.ts'
+import type { ReactionFigures, SideFigures } from './reaction.ts'
+import type { RestartFigures } from './restart.ts'
+import type { ThroughputFigures } from './throughput.ts'
 import type { JournalCalls } from './time-journal.ts'
 
+/** Each loads what it measures only when it is asked for. */
 const PARTS = {
-  reaction: async (say: Say) => told(await measureReaction(say), describe),
-  throughput: async (say: Say) => told(await measureThroughput(say), describeThroughput),
-  ingest: async (say: Say) => told(measureIngest(say), describeIngest),
+  reaction: async (say: Say) => told(await (await import('./reaction.ts')).measureReaction(say), describe),
+  throughput: async (say: Say) =>
+    told(await (await import('./throughput.ts')).measureThroughput(say), describeThroughput),
+  ingest: async (say: Say) => told((await import('./ingest.ts')).measureIngest(say), describeIngest),
   book: async (say: Say) => {
+    const { measureBook } = await import('./book.ts')
     const figures = await measureBook(say)
     if (!figures.ok) process.exitCode = 1
     return told(figures, describeBook)
   },
-  allocator: async (say: Say) => told(measureAllocator(say), describeAllocator),
-  restart: async (say: Say) => told(await measureRestart(1_000, say), describeRestart),
-  journal: async (say: Say) => told(await measureJournal(say), describeJournal),
-  fleet: async (say: Say) => told(await measureFleet(say), describeFleet),
-  guard: async (say: Say) => told(measureGuard(say), describeGuard),
-  console: async (say: Say) => told(await measureConsole(say), describeConsole),
+  allocator: async (say: Say) =>
+    told((await import('./allocator.ts')).measureAllocator(say), describeAllocator),
+  restart: async (say: Say) =>
+    told(await (await import('./restart.ts')).measureRestart(1_000, say), describeRestart),
+  journal: async (say: Say) =>
+    told(await (await import('./journal.ts')).measureJournal(say), describeJournal),
+  fleet: async (say: Say) => {
+    const { describeFleet } = await import('./describe-fleet.ts')
+    const { measureFleet } = await import('./fleet.ts')
+    return told(await measureFleet(say), describeFleet)
+  },
+  guard: async (say: Say) => told((await import('./guard.ts')).measureGuard(say), describeGuard),
+  console: async (say: Say) =>
+    told(await (await import('./console.ts')).measureConsole(say), describeConsole),
 }
 type Say = (text: string) => void
 const told = <Figures>(figures: Figures, text: (figures: Figures) => string) =>

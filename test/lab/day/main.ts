@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readScript } from '../../support/script.ts'
-import { playDay } from './day.ts'
 
 const { values } = readScript(import.meta.url, {
   seed: { type: 'string', default: '1' },
@@ -12,6 +11,7 @@ const { values } = readScript(import.meta.url, {
 })
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
 const json = values.json || process.env.npm_config_json === 'true'
+const { playDay } = await import('./day.ts')
 const directory = mkdtempSync(join(tmpdir(), 'day-'))
 const report = await playDay({
   directory,

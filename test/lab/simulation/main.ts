@@ -3,8 +3,6 @@
  * invariant of docs/simulation.md. `--trace` with one seed prints what happened in it. Exits 1 when one broke.
  */
 import { readScript } from '../../support/script.ts'
-import { planOf, runSeeds, smallest } from './replay.ts'
-import { runSchedule } from './schedule.ts'
 
 const RUNS = 2_000
 const SHRINK_TRIES = 300
@@ -14,6 +12,8 @@ const { values } = readScript(import.meta.url, {
   seed: { type: 'string' },
   trace: { type: 'boolean', default: false },
 })
+const { planOf, runSeeds, smallest } = await import('./replay.ts')
+const { runSchedule } = await import('./schedule.ts')
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const show = (value: unknown) =>
   JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? String(each) : each), 1)
