@@ -150,7 +150,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm start -- --json --for', 'takes minutes'],
   [
     'npm start -- --fresh',
-    'starts as the others; test/end-to-end/shadow-scenarios.test.ts plays the scenarios',
+    'starts as the others; test/end-to-end/shadow-scenarios.test.ts plays what troubles its roles',
   ],
   ['npm start -- --shadow', 'starts as the others; test/end-to-end/shadow.test.ts covers it'],
   ['npm start -- --fault', 'starts as the others; test/sandbox/service/faults covers what goes wrong'],
