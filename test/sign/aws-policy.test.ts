@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { keccak256 } from 'viem'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startKms } from '../../sandbox/kms/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createKmsSigner, proveMaySign, readKmsAddress } from '../../src/sign/kms.ts'
@@ -18,15 +18,19 @@ const { Statement: statements } = JSON.parse(readFileSync('config/aws/keeper-pol
 
 const credentials = { accessKeyId: 'AKIDSANDBOX', secretAccessKey: 'canary-5e1c' }
 const region = 'eu-central-1'
-const kms = await startKms({
-  ...{ clock: systemClock, region, credentials },
-  keys: [{ id: '11111111-2222-4333-8444-555555555555', privateKey: `0x${'17'.repeat(32)}` }],
-})
 const bodies: Record<string, unknown>[] = []
-const tap = await startTap(kms.url)
-tap.setRule(({ body }) => {
-  bodies.push(JSON.parse(body))
-  return null
+let kms: Awaited<ReturnType<typeof startKms>>
+let tap: Awaited<ReturnType<typeof startTap>>
+beforeAll(async () => {
+  kms = await startKms({
+    ...{ clock: systemClock, region, credentials },
+    keys: [{ id: '11111111-2222-4333-8444-555555555555', privateKey: `0x${'17'.repeat(32)}` }],
+  })
+  tap = await startTap(kms.url)
+  tap.setRule(({ body }) => {
+    bodies.push(JSON.parse(body))
+    return null
+  })
 })
 afterAll(async () => {
   await tap.stop()

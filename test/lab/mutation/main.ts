@@ -1,5 +1,5 @@
 /**
- * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--results FILE] [--json]`: changes the code that
+ * `npm run mutate [-- --only guard|ledger|sign] [--files GLOB] [--one-in N] [--results FILE] [--json]`: changes the code that
  * decides about money one place at a time, and asks whether a test notices. Prints the survivors and the score of each
  * part; exits 1 below 90 %. With a file for results, what was judged before, in a file that has not changed since, is
  * not asked again: to have it asked with other tests, take its line out.
@@ -58,6 +58,8 @@ const { values } = readScript(import.meta.url, {
   only: { type: 'string', default: process.env.npm_config_only ?? '' },
   /** Files of a part alone, for a quick look. */
   files: { type: 'string', default: process.env.npm_config_files ?? '' },
+  /** A sample: which mutants it holds hangs on their files alone, so that it stays the same for other tests. */
+  'one-in': { type: 'string', default: process.env.npm_config_one_in ?? '1' },
   /** Where each mutant's end is kept as a line, over runs. */
   results: { type: 'string', default: process.env.npm_config_results ?? '' },
   json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
@@ -65,6 +67,13 @@ const { values } = readScript(import.meta.url, {
 if (values.only !== '' && !Object.hasOwn(PARTS, values.only)) {
   process.stderr.write(
     `--only is ${JSON.stringify(values.only)}; there are: ${Object.keys(PARTS).join(', ')}.\n`,
+  )
+  process.exit(2)
+}
+const oneIn = Number(values['one-in'])
+if (!(Number.isInteger(oneIn) && oneIn >= 1)) {
+  process.stderr.write(
+    `--one-in is ${JSON.stringify(values['one-in'])}; it takes a whole number from 1 on.\n`,
   )
   process.exit(2)
 }
@@ -99,7 +108,9 @@ async function judgePart(part: Part): Promise<number> {
     .toSorted()
   const mutants = mutantsOf(files)
   const wanted = globSync(values.files)
-  const only = mutants.filter(({ file }) => wanted.length === 0 || wanted.includes(file)).map(({ id }) => id)
+  const only = mutants
+    .filter(({ file, id }) => (wanted.length === 0 || wanted.includes(file)) && isInSample(id))
+    .map(({ id }) => id)
   const judged = new Map<number, Judged>()
   for (const id of only) {
     const by = known.get(keys.get(id) ?? '')
@@ -129,6 +140,14 @@ async function judgePart(part: Part): Promise<number> {
   const ids = again.map(({ id }) => id)
   for (const file of files) await judgeTogether(alone(file, ids, true), judged)
   return report(part, mutants, judged)
+}
+
+/** Drawn by the mutant's name. */
+function isInSample(id: number): boolean {
+  const digest = createHash('sha256')
+    .update(keys.get(id) ?? '')
+    .digest()
+  return digest.readUInt32BE() % oneIn === 0
 }
 
 /**

@@ -98,7 +98,21 @@ export const afterEach = (work: Work) => void current.hooks.afterEach.unshift(wo
 export const afterAll = (work: Work) => void current.hooks.afterAll.unshift(work)
 export const onTestFinished = (work: Work) => void finished.unshift(work)
 export const expect = vitestExpect
-export const vi = vitestVi
+/** The environment before it was stubbed: Vitest's own stubs need its worker. */
+const stubbed = new Map<string, string | undefined>()
+export const vi: typeof vitestVi = Object.assign(Object.create(vitestVi), {
+  stubEnv: (name: string, value: string) => {
+    if (!stubbed.has(name)) stubbed.set(name, process.env[name])
+    process.env[name] = value
+  },
+  unstubAllEnvs: () => {
+    for (const [name, value] of stubbed) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+    stubbed.clear()
+  },
+})
 
 const outwards = (suite: Suite): readonly Suite[] =>
   suite.parent === null ? [suite] : [...outwards(suite.parent), suite]
