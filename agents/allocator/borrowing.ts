@@ -49,14 +49,20 @@ export function remember(
 export function borrowingOf(samples: readonly Sample[]): Borrowing {
   const values = samples.map(({ assets }) => assets)
   const meanAssets = mean(values)
-  const apart = values.map((value) => value - meanAssets)
-  const covariance = mean(apart.map((one, index) => one * (apart[index - 1] ?? one)))
-  const variance = mean(apart.map((one) => one ** 2))
-  const levels = levelsOf(values.toSorted((one, other) => one - other))
-  return { samples, levels, meanAssets, variance, covariance }
+  let [covariance, variance, before] = [0, 0, (values[0] ?? 0) - meanAssets]
+  // A loop, without lists on the way: each market is summed up every hour.
+  for (const value of values) {
+    const apart = value - meanAssets
+    covariance += apart * before
+    variance += apart ** 2
+    before = apart
+  }
+  const levels = levelsOf(Float64Array.from(values).sort())
+  const { length } = values
+  return { samples, levels, meanAssets, variance: variance / length, covariance: covariance / length }
 }
 
-function levelsOf(sorted: readonly number[]): readonly Level[] {
+function levelsOf(sorted: Float64Array): readonly Level[] {
   let [from, share] = [0, 0]
   return PARTS.flatMap((part) => {
     share += part
@@ -66,7 +72,11 @@ function levelsOf(sorted: readonly number[]): readonly Level[] {
   })
 }
 
-const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length
+const mean = (values: readonly number[] | Float64Array) => {
+  let sum = 0
+  for (const one of values) sum += one
+  return sum / values.length
+}
 
 /** Since when a market is watched, as far as that is known; never, where nothing was seen. Pure. */
 export const watchedSinceS = (borrowing: Borrowing | undefined): number =>

@@ -24,8 +24,11 @@ export type HealthTerms = {
 /** Divide, rounded up. Pure; both are unsigned and the divisor is not zero. */
 export const ceilDiv = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor
 
+/** One whole token of the usual decimals: it is asked for a thousand times in each decision. */
+const UNITS = Array.from({ length: 37 }, (_, decimals) => 10n ** BigInt(decimals))
+
 /** Return one whole token in base units. Pure. */
-export const tokenUnit = (decimals: number): bigint => 10n ** BigInt(decimals)
+export const tokenUnit = (decimals: number): bigint => UNITS[decimals] ?? 10n ** BigInt(decimals)
 
 /** Value collateral (base units) in base units of the loan asset, rounded down. Pure. */
 export const collateralValue = (collateralAssets: bigint, price: Price): bigint =>

@@ -19,6 +19,10 @@ export function createDice(seed: number): Dice {
     mixed ^= mixed >>> 15
     return (mixed >>> 0) / 2 ** 32
   }
-  const normal = () => Array.from({ length: 12 }, unit).reduce((sum, one) => sum + one, -6)
+  const normal = () => {
+    let sum = -6
+    for (let drawn = 0; drawn < 12; drawn += 1) sum += unit()
+    return sum
+  }
   return { unit, normal, pick: (items) => items[Math.floor(unit() * items.length)] ?? items[0] }
 }

@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest'
 import type { Judge } from './judgement.ts'
 import { judges } from './judges.ts'
 import { foundOut, mutants } from './mutants.ts'
+import { remember } from './remember.ts'
 import { judgeScenario } from './tally.ts'
 import { tableOf } from './worlds-table.ts'
 
 /** A few seeds of each; `npm run judgement` plays a hundred. */
 const SEEDS = [1, 2, 3]
 
-describe.each(judges.map((judge) => [judge.role, judge] as const))('the %s', (_role, judge) => {
+/** Who is judged, each world played once. */
+const played = judges.map((judge) => ({ ...judge, play: remember(judge.play) }))
+
+describe.each(played.map((judge) => [judge.role, judge] as const))('the %s', (_role, judge) => {
   it.each(judge.scenarios)('holds every bound in %s', (scenario) => {
     const failures = judgeScenario(judge, scenario, SEEDS).flatMap(({ figure, failures: each }) =>
       each.map((failure) => `${figure}: ${failure}`),
@@ -21,6 +25,11 @@ it.each(mutants.map((mutant) => [mutant.judge.role, mutant.name, mutant] as cons
   'the %s is found out with: %s',
   (_role, _name, mutant) => {
     expect(foundOut(mutant)).not.toEqual([])
+    // In the same worlds the role itself is not.
+    const own = played.filter(
+      ({ role, scenarios }) => role === mutant.judge.role && scenarios.includes(mutant.scenario),
+    )
+    expect(own.map((judge) => foundOut({ ...mutant, judge }))).toEqual([[]])
   },
 )
 

@@ -79,4 +79,6 @@ export type Mutant = {
   /** Where it is found out, and by which figure. */
   readonly scenario: ScenarioName
   readonly figure: string
+  /** The one world in which it is found out and the role itself is not; a few, where that takes more than one. */
+  readonly seed?: number
 }

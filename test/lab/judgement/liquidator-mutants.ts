@@ -151,6 +151,7 @@ export const liquidatorMutants: readonly Mutant[] = [
     judge: liquidatorWeatherJudge(collateralDecimalLost),
     scenario: 'volatile',
     figure: 'byOddsUsd',
+    seed: 2,
   },
   {
     name: 'least profit forgotten',
@@ -163,12 +164,14 @@ export const liquidatorMutants: readonly Mutant[] = [
     judge: liquidatorWeatherJudge(closeFactorForgotten),
     scenario: 'rate-spike',
     figure: 'byOddsUsd',
+    seed: 1,
   },
   {
     name: 'what brings least taken first',
     judge: liquidatorWeatherJudge(upsideDown),
     scenario: 'crash-with-congestion',
     figure: 'shareOfBestSetPct',
+    seed: 1,
   },
   {
     name: 'claims never settled',
@@ -187,5 +190,6 @@ export const liquidatorMutants: readonly Mutant[] = [
     judge: liquidatorTipsJudge(tipForgotten),
     scenario: 'tips-at-auction',
     figure: 'cameBesideLeastTipUsd',
+    seed: 3,
   },
 ]

@@ -18,5 +18,7 @@ export const mutants: readonly Mutant[] = [
 const SEEDS = [1, 2, 3]
 
 /** Say which bounds of its figure a mutant breaks; empty where it passes for the role itself. */
-export const foundOut = ({ judge, scenario, figure }: Mutant): readonly string[] =>
-  judgeScenario(judge, scenario, SEEDS).find((finding) => finding.figure === figure)?.failures ?? []
+export const foundOut = ({ judge, scenario, figure, seed }: Mutant): readonly string[] =>
+  judgeScenario(judge, scenario, seed === undefined ? SEEDS : [seed]).find(
+    (finding) => finding.figure === figure,
+  )?.failures ?? []

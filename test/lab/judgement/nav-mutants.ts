@@ -52,6 +52,7 @@ export const navMutants: readonly Mutant[] = [
     name: 'what is said now taken for the value then',
     scenario: 'lagging-sources',
     figure: 'meanErrorBps',
+    seed: 2,
     judge: navWorldsOf(
       mistaking({
         seen: ({ readings }, nowS) => ({
@@ -103,12 +104,14 @@ export const navMutants: readonly Mutant[] = [
     name: 'a report never looked at again',
     scenario: 'corrected-values',
     figure: 'wrongToldPercent',
+    seed: 1,
     judge: navCorrectionsOf(mistaking({ policy: () => ({ materialityBps: 10_000n }) })),
   },
   {
     name: 'a decimal lost',
     scenario: 'lagging-sources',
     figure: 'worstErrorBps',
+    seed: 2,
     judge: navWorldsOf(
       reporting((input) => ({ ...input, value: String(BigInt(String(input.value)) / 10n) })),
     ),
@@ -117,6 +120,7 @@ export const navMutants: readonly Mutant[] = [
     name: 'the time of now given to the value of then',
     scenario: 'lagging-sources',
     figure: 'reportedOfKnownPercent',
+    seed: 2,
     judge: navWorldsOf(reporting((input, nowS) => ({ ...input, valuationTimestamp: String(nowS) }))),
   },
 ]

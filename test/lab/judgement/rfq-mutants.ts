@@ -65,6 +65,7 @@ export const rfqMutants: readonly Mutant[] = [
     judge: rfqFairJudge(balanceIgnored),
     scenario: 'equals',
     figure: 'overdrawnLots',
+    seed: 1,
   },
   {
     name: 'experience ignored',
@@ -95,6 +96,7 @@ export const rfqMutants: readonly Mutant[] = [
     judge: rfqFairJudge(refundsGained),
     scenario: 'equals',
     figure: 'saidAboveCamePercent',
+    seed: 1,
   },
   {
     name: 'the sign of what was learned turned',
