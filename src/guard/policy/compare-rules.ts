@@ -58,7 +58,14 @@ function compareRule(was: Said, is: Said): readonly Difference[] {
   const isSigned = /\bint\d*\b/.test(String(is.function))
   return [
     ...[...new Set([...Object.keys(now), ...Object.keys(old)])].flatMap((key) =>
-      differ(`${path}.${key}`, old[key], now[key], directionOf(String(old[key]), String(now[key]), 'less')),
+      old[key] === now[key]
+        ? []
+        : differ(
+            `${path}.${key}`,
+            old[key],
+            now[key],
+            directionOf(String(old[key]), String(now[key]), 'less'),
+          ),
     ),
     ...eachOf(mapOf(before), mapOf(after)).flatMap(([name, each, other]) =>
       each === undefined || other === undefined

@@ -114,12 +114,16 @@ const isAt = (pattern: string, path: string): boolean => {
 }
 
 /** What a mapping says, by path; lists and what is empty are one value. Pure. */
-function leavesOf(said: unknown, path = ''): ReadonlyMap<string, string> {
-  if (OF_THEIR_OWN.test(path)) return new Map()
+function leavesOf(said: unknown): ReadonlyMap<string, string> {
+  const leaves = new Map<string, string>()
+  addLeaves(said, '', leaves)
+  return leaves
+}
+
+function addLeaves(said: unknown, path: string, leaves: Map<string, string>): void {
+  if (OF_THEIR_OWN.test(path)) return
   const entries =
     said !== null && typeof said === 'object' && !Array.isArray(said) ? Object.entries(said) : []
-  if (entries.length === 0) return new Map([[path, textOf(said)]])
-  return new Map(
-    entries.flatMap(([key, value]) => [...leavesOf(value, path === '' ? key : `${path}.${key}`)]),
-  )
+  if (entries.length === 0) leaves.set(path, textOf(said))
+  for (const [key, value] of entries) addLeaves(value, path === '' ? key : `${path}.${key}`, leaves)
 }

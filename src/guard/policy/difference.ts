@@ -29,10 +29,12 @@ const QUANTITIES = { usd: USD, native: NATIVE, part: PERCENT, time: DURATION, ga
 /** A token has at most so many decimals, and a number of a file at most so many digits behind its point. */
 const FINEST = 10n ** 36n
 
+const AMOUNT = new RegExp(`^${NUMBER} (\\S{1,32})$`)
+
 /** How much a text of a file says, and of what: amounts of the same compare, whatever their units. Null for no amount. */
 function amountOf(text: string): { readonly of: string; readonly amount: bigint } | null {
   if (/^-?[0-9]{1,78}$/.test(text)) return { of: 'count', amount: BigInt(text) }
-  const [, unit] = new RegExp(`^${NUMBER} (\\S{1,32})$`).exec(text) ?? []
+  const [, unit] = AMOUNT.exec(text) ?? []
   if (unit === undefined) return null
   const [of, units] = Object.entries(QUANTITIES).find(([, each]) => each.has(unit)) ?? [
     `token ${unit}`,
