@@ -23,7 +23,7 @@ const POLICY = fileURLToPath(new URL('../../sandbox/policies/asset-manager.yaml'
 const STAFFED = ['asset-manager', 'vault-owner']
 const BLOCKED: Address = `0x${'ab'.repeat(20)}`
 
-/** Sixteen workflows one after the other, each by two processes. */
+/** Sixteen workflows one after the other, by as many processes. */
 const RUN_MS_MAX = 10 * WAIT_MS_MAX
 
 let sandbox: TestSandbox
@@ -141,16 +141,25 @@ const children: ChildProcess[] = []
 /** What was told by all keepers together. */
 const told: KeeperEvent[] = []
 
-/** Where each workflow's keeper is killed, one after the other: it just told so. */
+/** Where each step's keeper is killed: it just told so. */
 const PLACES = ['discovered', 'held', 'requested', 'prepared', 'cleared', 'in_flight', 'confirmed'] as const
+type Place = (typeof PLACES)[number]
+/**
+ * One workflow after the other: the first dies in the middle, and one death meets two, at what follows from the end of the one
+ * before. Each of the two begins or ends in doubt, and a start is spared.
+ */
+const TURNS = PLACES.flatMap((place): readonly (Place | 'next')[] =>
+  place === 'discovered' ? [] : [place, 'next', 'discovered'],
+)
 const placeOf = (event: KeeperEvent): string | null =>
   event.type === 'held' ? 'held' : event.type === 'workflow' ? event.state : null
 /** The place at which each workflow's keeper dies. */
-const deaths = new Map<string, string>()
-const died = new Set<string>()
+const deaths = new Map<string, Place | 'next'>()
+/** Who met a death, and where. */
+const died = new Map<string, string>()
 
 /**
- * Run a keeper by a configuration until a workflow type succeeded, killed once in each workflow and started anew. Whoever is
+ * Run a keeper by a configuration until a workflow type succeeded, killed in each workflow's turn and started anew. Whoever is
  * asked approves.
  */
 async function keep(file: string, untilType: string): Promise<void> {
@@ -164,6 +173,8 @@ async function keep(file: string, untilType: string): Promise<void> {
     children.push(child)
     const ended = once(child, 'exit')
     const lines = createInterface({ input: child.stdout ?? process.stdin })
+    /** Succeeded a moment ago, and nothing was told since. */
+    let last: string | null = null
     lines.on('line', (line) => {
       if (child.killed) return
       const event: KeeperEvent = JSON.parse(line)
@@ -175,10 +186,14 @@ async function keep(file: string, untilType: string): Promise<void> {
       const place = placeOf(event)
       if (place === null || (event.type !== 'held' && event.type !== 'workflow')) return
       isDone ||= event.type === 'workflow' && place === 'succeeded' && event.workflowType === untilType
-      if (!deaths.has(event.id)) deaths.set(event.id, PLACES[deaths.size % PLACES.length] ?? 'held')
+      if (!deaths.has(event.id)) deaths.set(event.id, TURNS[deaths.size % TURNS.length] ?? 'held')
+      const turn = deaths.get(event.id)
       // Some have no such place: what is saved at the service claims nothing, and not everything is held.
-      const isHere = (deaths.get(event.id) === place || place === 'succeeded') && !died.has(event.id)
-      if (isHere) died.add(event.id)
+      const isEnd = place === 'succeeded' && (turn !== 'next' || isDone)
+      const isHere = (turn === place || isEnd) && !died.has(event.id)
+      if (isHere) died.set(event.id, place)
+      if (isHere && last !== null) died.set(last, 'succeeded')
+      last = place === 'succeeded' && !died.has(event.id) ? event.id : null
       if (isHere) child.kill('SIGKILL')
       else if (isDone) child.kill('SIGTERM')
     })
@@ -247,6 +262,7 @@ it('is brought from nothing to all that is declared, through kill -9 in each ste
     'role.vault_owner.vaultSettingsUpdate',
   ])
   expect(died.size).toBe(workflows.length)
+  expect([...died.values()]).toEqual(expect.arrayContaining([...PLACES]))
 })
 
 /** Leave the partner's application for a vault as its review does. */
