@@ -10,7 +10,7 @@ import { CHANNEL, createChannelModel, createVaultModel, QUEUE, Refused } from '.
 import { createFeeScene, type FeeScene } from './fee-scene.ts'
 import { by, createWorld, eth, never, usd, type World } from './world.ts'
 
-const HISTORIES = 24
+const HISTORIES = 16
 const ACTS = 12
 const seed = 20_261_129
 

@@ -5,7 +5,7 @@ import { createTradeWorld, type TradeWorld } from '../trade-world.ts'
 import { by, eth, usd } from './world.ts'
 
 /** Each venue is played so many times, a fresh chain state each, by so many steps. */
-const RUNS = 4
+const RUNS = 3
 const STEPS = 100
 const SEED = 20_260_101
 const FUNDS = usd('1000000')
