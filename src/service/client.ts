@@ -139,12 +139,21 @@ function derive(sender: Sender): Operations & { readonly pages: Pages } {
       pages[id] = (call = {}) =>
         readPages(sender, requestOf(id, call, sender.assumed), schema, call.cursor ?? null)
     } else {
-      const answer = operation.fields ? selected(operation.answer.schema) : schema
-      methods[id] = async (call = {}) => ask(sender, requestOf(id, call, sender.assumed), answer)
+      const answer = () => (operation.fields ? selectedOf(operation.answer.schema) : schema)
+      methods[id] = async (call = {}) => ask(sender, requestOf(id, call, sender.assumed), answer())
     }
   }
   // The loop made exactly the catalogue's methods.
   return { ...(methods as Operations), pages: pages as Pages }
+}
+
+const selections = new WeakMap<z.ZodObject, z.ZodObject>()
+
+/** Made by the first who asks, and once for every client: it takes longer than all else that a client is made of. */
+function selectedOf(schema: z.ZodObject): z.ZodObject {
+  const made = selections.get(schema) ?? selected(schema)
+  selections.set(schema, made)
+  return made
 }
 
 /** A challenge has lines, and its whole text is held to ours; the rows of a query are let in one by one. */
