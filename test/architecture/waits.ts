@@ -21,8 +21,6 @@ const HABITS: readonly Habit[] = [
       'test/lab/day/audit.test.ts': 'a server that takes its time',
       'test/end-to-end/canaries.test.ts':
         'each fault has a second in which something may leak; nothing is judged by it',
-      'test/end-to-end/console.test.ts':
-        'seconds in which something would be signed if a switch did not hold',
       'test/end-to-end/saved.test.ts': 'longer than one call goes on trying',
       'test/fleet/churn.test.ts': 'deeds come apart by pauses that are drawn; nothing is judged by them',
       'test/journal/disk-faults.test.ts': 'in the text of a program that is run',

@@ -222,13 +222,30 @@ function expectNothingNew(pausedAtMs: number, role?: string): void {
   expect(signedAfter(pausedAtMs + 1_000, role).length).toBeLessThanOrEqual(again.length)
 }
 
+/** How often a pause has kept something from being done. */
+async function refusedByPause(): Promise<number> {
+  const samples = (await keeper.page('/metrics')).matchAll(
+    /^rolekeeper_refusals_total\{.*check="paused".*\} (\d+)$/gm,
+  )
+  return [...samples].reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+/** Wait until a role, or whoever is the first, has decided again well past the second that a switch has. */
+const decidedLater = (atMs: number, role?: string) =>
+  next(
+    'decision',
+    (event) => Date.parse(event.at) > atMs + 3_000 && (role === undefined || event.role === role),
+  )
+
 it('signs nothing new from a second after pause on, as who and why, and goes on', async () => {
   await next('slot', ({ state }) => state === 'signed')
+  const before = await refusedByPause()
   await order(page.locator('#pause'), 'Pause')
   await page.locator('#banner', { hasText: 'Paused' }).waitFor()
   const pausedAtMs = Date.now()
-  // By then something is there to be done.
-  await page.waitForTimeout(10_000)
+  // Something was there to be done.
+  await expect.poll(refusedByPause).toBeGreaterThan(before)
+  await decidedLater(pausedAtMs)
   expectNothingNew(pausedAtMs)
   const resumedAtMs = await order(page.locator('#pause', { hasText: 'Resume' }), 'Resume')
   await page.locator('#banner').waitFor({ state: 'hidden' })
@@ -242,7 +259,7 @@ it('pauses one role alone: the others sign on', async () => {
   await page.locator('#banner', { hasText: 'Paused: the liquidator' }).waitFor()
   const pausedAtMs = Date.now()
   await card.locator('.badge', { hasText: 'paused' }).waitFor()
-  await page.waitForTimeout(5_000)
+  await decidedLater(pausedAtMs, 'liquidator')
   const isOther = ({ keyId }: { readonly keyId?: string }) => keyId !== keyIdOf('liquidator')
   await expect.poll(() => signedAfter(pausedAtMs).some(isOther)).toBe(true)
   expectNothingNew(pausedAtMs, 'liquidator')
@@ -256,7 +273,7 @@ it('signs nothing at all from a second after kill on, and goes on', async () => 
   await order(page.locator('#kill'), 'Kill')
   await page.locator('#banner', { hasText: 'Killed' }).waitFor()
   const killedAtMs = Date.now()
-  await page.waitForTimeout(4_000)
+  await decidedLater(killedAtMs)
   expect(signedAfter(killedAtMs + 1_000)).toEqual([])
   await order(page.locator('#kill', { hasText: 'Unkill' }), 'Unkill')
   await page.locator('#banner').waitFor({ state: 'hidden' })
