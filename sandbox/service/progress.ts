@@ -132,9 +132,11 @@ export function createProgress(deps: {
     )
     // Read after the transactions: a snapshot older than a transaction's block would only delay a stage.
     const snapshot = canonical.snapshot()
-    for (const { requestId } of unsettled) {
-      // Read again: a transaction may have been registered meanwhile; it is looked at next time.
-      const record = records.find(requestId)
+    for (const known of unsettled) {
+      // Most are as they were, and are not read a second time.
+      if (same(known, advance(known, seen, snapshot))) continue
+      // A transaction may have been registered meanwhile; it is looked at next time.
+      const record = records.find(known.requestId)
       if (record === null || record.transactions.some((tx) => !seen.has(tx.hash))) continue
       const next = advance(record, seen, snapshot)
       if (same(record, next)) continue
