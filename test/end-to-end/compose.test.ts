@@ -98,6 +98,9 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
+/** What each process has of this machine: where its programs are, and what was compiled of ours before. */
+const OURS = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+
 /** Start a service of the composition as a process of this machine, in the folder that stands for `/app`. */
 function startService(name: string, changes: Record<string, string> = {}) {
   const { entrypoint, command, environment } = serviceOf(name)
@@ -108,7 +111,7 @@ function startService(name: string, changes: Record<string, string> = {}) {
   ]
   const child = spawn(program === 'node' ? process.execPath : program, args, {
     cwd: app,
-    env: { PATH: process.env.PATH, ...environment, ...changes },
+    env: { ...OURS, ...environment, ...changes },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   let out = ''
@@ -138,7 +141,7 @@ function startService(name: string, changes: Record<string, string> = {}) {
 const checkHealth = async (name: string, env: Record<string, string> = {}): Promise<void> => {
   const [program, ...args]: string[] = serviceOf(name).healthcheck?.test.slice(1) ?? JSON.parse(imageCheck)
   expect(program).toBe('node')
-  await promisify(execFile)(process.execPath, args, { cwd: app, env })
+  await promisify(execFile)(process.execPath, args, { cwd: app, env: { ...OURS, ...env } })
 }
 
 /** How many of the seats a keeper holds, once it finds itself ready; -1 before. */
