@@ -65,7 +65,8 @@ const gas = 8_000_000n
 
 /**
  * Deploy two markets, five vaults that fund them, two of them with a channel, two recovery funds and all they need, in about a
- * second, and give the deployer and its first four people 1,000 ether each. The addresses follow from the deployer's address and nonce alone.
+ * second, and give the deployer and its first four people 1,000 ether each. Each step is mined by itself; afterwards anvil mines
+ * each transaction at once. The addresses follow from the deployer's address and nonce alone.
  * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
@@ -91,6 +92,8 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     nonce,
     sourceAsOfS: block.timestamp,
   })
+  // Anvil's own miner mines a moment after it accepts, and now and then it never does.
+  await tester.setAutomine(false)
   for (const [index, { name, to, data }] of steps.entries()) {
     const serializedTransaction = await deployer.signTransaction({
       type: 'eip1559',
@@ -102,13 +105,15 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
       to,
       data,
     })
-    // Anvil mines a moment after it accepts, so the plain send has no receipt to give yet.
-    const { status } = await reader.sendRawTransactionSync({ serializedTransaction })
+    const hash = await reader.sendRawTransaction({ serializedTransaction })
+    await tester.mine({ blocks: 1 })
+    const { status } = await reader.getTransactionReceipt({ hash })
     if (status === 'success') continue
     throw new RolekeeperError('sandbox.deploy_reverted', `Deploying failed at: ${name}.`, {
       fix: 'start over with `--fresh`; if it fails again, the contracts and this deployment disagree.',
     })
   }
+  await tester.setAutomine(true)
   const startBlock = Number(block.number)
   const roles = { admin, feeder, allocator, assetManager, navReporter, vaultOwner, curator, partner }
   return { chainId, namespace: `sandbox-${chainId}`, startBlock, ...roles, contracts }

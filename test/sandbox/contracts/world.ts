@@ -92,6 +92,7 @@ export async function createWorld() {
     weatherOwner: randomAddress(),
     weatherPartner: randomAddress(),
   })
+  await chain.setAutomine(false)
   const { admin, feeder, allocator, assetManager, contracts } = deployment
   // A cached block number would be wrong after each revert to a snapshot.
   const client = createTestClient({ mode: 'anvil', transport: strict(chain.rpcUrl), cacheTime: 0 })
@@ -169,15 +170,20 @@ export async function createWorld() {
   }
 }
 
-/** Anvil mines a moment after it accepts, and says nothing of a revert: wait for the receipt, and throw. */
+/** Mine each transaction, and throw where it reverts: anvil's own miner does it a moment later, and now and then never. */
 function strict(rpcUrl: string) {
   const { request } = http(rpcUrl, { retryCount: 0 })({})
   return custom({
     request: async ({ method, params }: { method: string; params?: unknown }) => {
-      if (method !== 'eth_sendTransaction') return request({ method, params })
-      const receipt: RpcTransactionReceipt = await request({ method: 'eth_sendTransactionSync', params })
+      const answer = await request({ method, params })
+      if (method !== 'eth_sendTransaction') return answer
+      await request({ method: 'evm_mine' })
+      const receipt: RpcTransactionReceipt = await request({
+        method: 'eth_getTransactionReceipt',
+        params: [answer],
+      })
       if (receipt.status !== '0x1') throw new TypeError(`Reverted: ${receipt.transactionHash}`)
-      return receipt.transactionHash
+      return answer
     },
   })
 }
