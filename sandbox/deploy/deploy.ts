@@ -92,7 +92,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     nonce,
     sourceAsOfS: block.timestamp,
   })
-  // Anvil's own miner mines a moment after it accepts, and now and then it never does.
+  // Anvil's own miner works a moment after it accepts: mined by a request, a step has its receipt as that is answered.
   await tester.setAutomine(false)
   for (const [index, { name, to, data }] of steps.entries()) {
     const serializedTransaction = await deployer.signTransaction({

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
@@ -25,17 +25,20 @@ let place: { readonly file: string; readonly directory: string }
 /** The bodies that reached the service's door, and what happens at each. */
 let bodies: string[]
 const children: KeeperChild[] = []
-/** The keeper that goes on with what those who died had begun; in this process, as nobody ends it. */
-let last: TestKeeper | undefined
+/** A keeper that nobody kills, in this process. */
+let keeper: TestKeeper | undefined
 
 beforeAll(async () => {
   scene = await createSavingScene()
   tap = await startTap(scene.sandbox.info.serviceUrl)
   place = scene.configFile('alone', { serviceUrl: tap.url })
 })
+afterEach(async () => {
+  await keeper?.keeper.stop({ drainMs: 0 })
+  keeper = undefined
+})
 afterAll(async () => {
   for (const { process } of children) process.kill('SIGKILL')
-  await last?.keeper.stop({ drainMs: 0 })
   await tap.stop()
   await scene.stop()
 })
@@ -63,6 +66,9 @@ function watch(act?: () => void): void {
 
 const signatures = () => scene.sandbox.kms.calls().filter(({ operation }) => operation === 'Sign')
 
+const startKeeper = () =>
+  startTestKeeper(loadRunConfig(place.file, { env: scene.environment, isWellKnown: () => false }))
+
 it('is saved once, under one key, through kill -9 before its POST, before its answer came, and before that was written', async () => {
   bodies = []
   watch()
@@ -81,10 +87,8 @@ it('is saved once, under one key, through kill -9 before its POST, before its an
   watch()
   await start({ state: 'prepared', when: 'before' }).ended
 
-  last = await startTestKeeper(
-    loadRunConfig(place.file, { env: scene.environment, isWellKnown: () => false }),
-  )
-  const { id } = (await last.until(isIn('succeeded'))) as { readonly id: string }
+  keeper = await startKeeper()
+  const { id } = (await keeper.until(isIn('succeeded'))) as { readonly id: string }
   expect(scene.saved()).toEqual(done)
   expect(done.keys).toEqual([...before.keys, id])
   expect([bodies.length, new Set(bodies).size]).toEqual([3, 1])
@@ -100,7 +104,7 @@ it('is saved once, under one key, through kill -9 before its POST, before its an
 it('is not posted again by itself while a pause is on, and is once it is taken back', async () => {
   bodies = []
   const before = scene.saved()
-  const known = new Set(last?.events)
+  keeper = await startKeeper()
   scene.sandbox.service.setFault({ fail: { path: /^\/v1\/workflows\/prepare/, status: 500 } })
   const paused = Promise.withResolvers<void>()
   tap.setRule((tapped) => {
@@ -119,7 +123,7 @@ it('is not posted again by itself while a pause is on, and is once it is taken b
   expect(bodies).toHaveLength(1)
   scene.sandbox.service.setFault({})
   setControl(place.directory, 'pause', false)
-  await last?.until((event) => !known.has(event) && isIn('succeeded')(event))
+  await keeper.until(isIn('succeeded'))
   expect(scene.saved()).toMatchObject({ useCases: [useCase], performed: before.performed + 1 })
   expect([bodies.length, new Set(bodies).size]).toEqual([2, 1])
 })

@@ -12,6 +12,7 @@ const MEGABYTE = 1_048_576
 /** A busy day of records is some tens of megabytes. */
 const FREE_BYTES_MIN = 256 * MEGABYTE
 const FREE_BYTES_LOW = 2_048 * MEGABYTE
+
 /** Look at the folder of a keeper's records: whether it takes them, keeps them, and has room. */
 export function examineDirectory({ directory }: Pick<RunConfig, 'directory'>): Finding {
   try {

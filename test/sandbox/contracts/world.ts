@@ -170,7 +170,7 @@ export async function createWorld() {
   }
 }
 
-/** Mine each transaction, and throw where it reverts: anvil's own miner does it a moment later, and now and then never. */
+/** Mine each transaction, and throw where it reverts: anvil's own miner works a moment later, and says nothing of that. */
 function strict(rpcUrl: string) {
   const { request } = http(rpcUrl, { retryCount: 0 })({})
   return custom({
