@@ -19,5 +19,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // What they share is loaded once a worker: loading it takes as long as most of them.
     isolate: false,
+    // Node loads what it runs as it would without the tests; nothing is rewritten on the way.
+    experimental: { viteModuleRunner: false },
   },
 })

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { createTestClient, http } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { ChainStarted } from './chain-watchdog.ts'
+import { TO_CHAIN } from './to-chain.ts'
 
 /** A running chain of the sandbox. */
 export type Chain = {
@@ -77,7 +78,7 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
   // Retrying would hide a chain that is gone.
   const client = createTestClient({
     mode: 'anvil',
-    transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, TO_CHAIN),
   })
   // Nobody reads it, and anvil would write a line for every request.
   await client.setLoggingEnabled(false)

@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:
 import { z } from 'zod'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Ask, RpcAnswer } from './node-front-rules.ts'
+import { TO_CHAIN } from './to-chain.ts'
 
 /** The node behind the front. Its failures are RolekeeperError `sandbox.front_upstream`. */
 export type NodeUpstream = {
@@ -15,8 +16,6 @@ export type NodeUpstream = {
 
 /** Our own node client reads 8 MiB at most. */
 const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024
-/** Anvil answers in milliseconds; past this it hangs. */
-const ANSWER_MS_MAX = 20_000
 
 const answers = z.array(
   z.object({
@@ -39,7 +38,7 @@ export function createNodeUpstream(url: string): NodeUpstream {
 
   async function post(body: string, signal: AbortSignal): Promise<IncomingMessage> {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const sent = request(url, { agent, method: 'POST', headers, signal, timeout: ANSWER_MS_MAX })
+    const sent = request(url, { agent, method: 'POST', headers, signal, timeout: TO_CHAIN.timeout })
     sent.on('timeout', () => sent.destroy())
     // A failure after the answer began is its reader's; without a listener it would end the process.
     sent.on('error', () => {})
@@ -56,7 +55,7 @@ export function createNodeUpstream(url: string): NodeUpstream {
     const body = asked.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
     try {
       const chunks: Buffer[] = []
-      const incoming = await post(JSON.stringify(body), AbortSignal.timeout(ANSWER_MS_MAX))
+      const incoming = await post(JSON.stringify(body), AbortSignal.timeout(TO_CHAIN.timeout))
       for await (const chunk of bounded(incoming)) chunks.push(chunk)
       const answered = answers.parse(JSON.parse(Buffer.concat(chunks).toString()))
       const byId = new Map(answered.map((answer) => [answer.id, answer]))

@@ -1,6 +1,7 @@
 import { type Address, createPublicClient, createTestClient, type Hex, http, parseGwei } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { TO_CHAIN } from './to-chain.ts'
 
 /** One call of an account that the sandbox plays. */
 export type Call = {
@@ -32,7 +33,7 @@ const GAS = 1_000_000n
 /** Create the sender of one node. It keeps derived accounts, so that a key is expanded once. */
 export function createTransactions(rpcUrl: string, chainId: number): Transactions {
   // A retried send would come back as "already known". One turn's requests travel together.
-  const transport = http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 })
+  const transport = http(rpcUrl, { ...TO_CHAIN, batch: true })
   const reader = createPublicClient({ transport, cacheTime: 0 })
   const accounts = new Map<Hex, PrivateKeyAccount>()
   const accountOf = (key: Hex): PrivateKeyAccount => {

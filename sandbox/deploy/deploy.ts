@@ -9,6 +9,7 @@ import {
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import { type DeployedContracts, planDeployment } from './deploy-plan.ts'
 
 /** The sandbox's contracts on one chain; plain JSON. */
@@ -64,10 +65,10 @@ type DeployOptions = DeployPeople & {
 const gas = 8_000_000n
 
 /**
- * Deploy two markets, five vaults that fund them, two of them with a channel, two recovery funds and all they need, in about a
- * second, and give the deployer and its first four people 1,000 ether each. Each step is mined by itself; afterwards anvil mines
- * each transaction at once. The addresses follow from the deployer's address and nonce alone.
- * Throws `sandbox.deploy_reverted`, naming the step, when a transaction fails.
+ * Deploy two markets, five vaults that fund them, two of them with a channel, two recovery funds and all they need, in a third of
+ * a second, and give the deployer and its first four people 1,000 ether each. There are as many blocks as steps, each with what
+ * fits; afterwards anvil mines each transaction at once. The addresses follow from the deployer's address and nonce alone.
+ * Throws `sandbox.deploy_reverted`, naming the first step that failed.
  */
 export async function deploySandbox(options: DeployOptions): Promise<Deployment> {
   const { rpcUrl, deployerKey, ...people } = options
@@ -75,7 +76,7 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
   const deployer = privateKeyToAccount(deployerKey)
   const admin = deployer.address
   // A retried send would come back as "already known".
-  const transport = http(rpcUrl, { retryCount: 0, timeout: 10_000 })
+  const transport = http(rpcUrl, { ...TO_CHAIN, batch: true })
   const reader = createPublicClient({ transport })
   const tester = createTestClient({ mode: 'anvil', transport })
   const [chainId, nonce, block] = await Promise.all([
@@ -92,27 +93,32 @@ export async function deploySandbox(options: DeployOptions): Promise<Deployment>
     nonce,
     sourceAsOfS: block.timestamp,
   })
-  // Anvil's own miner works a moment after it accepts: mined by a request, a step has its receipt as that is answered.
+  // Anvil's own miner works a moment after it accepts: what a request has mined has its receipt as that is answered.
   await tester.setAutomine(false)
-  for (const [index, { name, to, data }] of steps.entries()) {
-    const serializedTransaction = await deployer.signTransaction({
-      type: 'eip1559',
-      chainId,
-      nonce: nonce + index,
-      gas,
-      maxFeePerGas: parseGwei('100'),
-      maxPriorityFeePerGas: 0n,
-      to,
-      data,
-    })
-    const hash = await reader.sendRawTransaction({ serializedTransaction })
-    await tester.mine({ blocks: 1 })
-    const { status } = await reader.getTransactionReceipt({ hash })
-    if (status === 'success') continue
-    throw new RolekeeperError('sandbox.deploy_reverted', `Deploying failed at: ${name}.`, {
+  const signed = await Promise.all(
+    steps.map(({ to, data }, index) =>
+      deployer.signTransaction({
+        type: 'eip1559',
+        chainId,
+        nonce: nonce + index,
+        gas,
+        maxFeePerGas: parseGwei('100'),
+        maxPriorityFeePerGas: 0n,
+        to,
+        data,
+      }),
+    ),
+  )
+  const hashes = await Promise.all(
+    signed.map((serializedTransaction) => reader.sendRawTransaction({ serializedTransaction })),
+  )
+  await tester.mine({ blocks: steps.length })
+  const receipts = await Promise.all(hashes.map((hash) => reader.getTransactionReceipt({ hash })))
+  const failed = steps.find((_, index) => receipts[index]?.status !== 'success')
+  if (failed !== undefined)
+    throw new RolekeeperError('sandbox.deploy_reverted', `Deploying failed at: ${failed.name}.`, {
       fix: 'start over with `--fresh`; if it fails again, the contracts and this deployment disagree.',
     })
-  }
   await tester.setAutomine(true)
   const startBlock = Number(block.number)
   const roles = { admin, feeder, allocator, assetManager, navReporter, vaultOwner, curator, partner }

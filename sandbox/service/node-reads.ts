@@ -1,4 +1,5 @@
 import { createPublicClient, erc20Abi, http } from 'viem'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { ServiceRecords } from './records.ts'
 import type { Reads } from './workflows/preparer.ts'
 
@@ -7,7 +8,7 @@ export function createNodeReads(rpcUrl: string, chainId: number, records: Servic
   // One try: a caller that reads "retryable" asks again.
   const node = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { retryCount: 0, timeout: 2_000 }),
+    transport: http(rpcUrl, TO_CHAIN),
   })
   return {
     chainId,

@@ -1,6 +1,7 @@
 import { type Address, createPublicClient, encodeFunctionData, http, maxUint256 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -28,7 +29,7 @@ export function createBorrowerCalls(
 ): BorrowerCalls {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   const { primeVault, growthVault } = deployment.contracts
   const vaults = { prime: primeVault.address, growth: growthVault.address }

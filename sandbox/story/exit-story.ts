@@ -1,6 +1,7 @@
 import { type Address, createPublicClient, encodeFunctionData, http, parseUnits } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { assetAbi, exitPoolAbi, priceOracleAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -25,7 +26,7 @@ export function createExitStory(
 ): SideStory {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   const self = privateKeyToAddress(whale)
   const loan = deployment.contracts.sUSD.address

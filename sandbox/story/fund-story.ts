@@ -1,6 +1,7 @@
 import { type Address, createPublicClient, encodeFunctionData, http, parseUnits } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { assetAbi, recoveryFundAbi } from '../contracts/abis.ts'
 import { EPOCH_SECONDS } from '../deploy/fund-plan.ts'
@@ -25,7 +26,7 @@ export function createFundStory(
 ): SideStory {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   const fund = { address: fundAddress, abi: recoveryFundAbi } as const
   const admin = privateKeyToAddress(keys.deployer)

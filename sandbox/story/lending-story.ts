@@ -10,6 +10,7 @@ import {
 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -81,7 +82,7 @@ type Whale = {
 function createWhale(rpcUrl: string, deployment: Deployment, keys: Whale['keys']): Whale {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   return { reader, deployment, keys, account: privateKeyToAddress(keys.whale) }
 }

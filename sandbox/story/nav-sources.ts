@@ -10,6 +10,7 @@ import {
   formatUnits,
   http,
 } from 'viem'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import { fundLensAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import { writePrivateFile } from '../files.ts'
@@ -117,7 +118,7 @@ function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions,
 function createTruth(rpcUrl: string, { contracts }: Deployment) {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   const { recoveryFund, primeVault, fundLens } = contracts
   const lens = { address: fundLens.address, abi: fundLensAbi } as const

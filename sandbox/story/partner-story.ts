@@ -1,6 +1,7 @@
 import { type Address, createPublicClient, encodeFunctionData, type Hex, http, type PublicClient } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { SandboxKeys } from '../cast/keys.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi, lendingVaultAbi, partnerChannelAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -36,7 +37,7 @@ export function createPartnerStory(
 ): SideStory {
   const reader = createPublicClient({
     cacheTime: 0,
-    transport: http(rpcUrl, { batch: true, retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
   const scene = { reader, contracts, keys }
   return async (_nowS, tick) => {

@@ -4,6 +4,7 @@ import type { Clock } from '../../src/clock.ts'
 import { invariant } from '../../src/errors.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import type { Chain } from '../chain/chain.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -132,7 +133,7 @@ const BPS = 10_000n
 /** Carry out ticks. What a market's switches are is known from what was sent last; at the start, nothing is. */
 function createPerformance(options: WeatherOptions, seed: number): Performance {
   const { rpcUrl, chain, deployment, keys, transactions, scenario, sideStories } = options
-  const transport = http(rpcUrl, { retryCount: 0, timeout: 5_000 })
+  const transport = http(rpcUrl, TO_CHAIN)
   const reader = createPublicClient({ cacheTime: 0, transport })
   const borrowerCalls = createBorrowerCalls(rpcUrl, deployment, keys)
   const last = new Map<MarketName, MarketWeather>()

@@ -412,9 +412,10 @@ describe('the metrics of a keeper', () => {
     }
     const untilFed = (name: string) => expect.poll(async () => scrape().then(() => fed.has(name))).toBe(true)
 
-    // Of three nodes one lies once, and one falls behind.
-    liar.setFaults({ deed: { kind: 'change', change: () => '0x1' }, methods: ['eth_getBalance'], times: 1 })
+    // Of three nodes one lies, and one falls behind. A single lie goes unseen where the other two agreed before it came.
+    liar.setFaults({ deed: { kind: 'change', change: () => '0x1' }, methods: ['eth_getBalance'] })
     await untilFed('rolekeeper_node_disagreements_total')
+    liar.setFaults()
     laggard.setView({ kind: 'lag', blocks: 2n })
     await untilFed('rolekeeper_node_blocks_behind')
     // Two of them are away.

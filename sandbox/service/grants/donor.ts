@@ -7,13 +7,14 @@ import {
   TransactionReceiptNotFoundError,
 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
+import { TO_CHAIN } from '../../chain/to-chain.ts'
 import type { Transactions } from '../../chain/transactions.ts'
 import type { Donor } from './grants.ts'
 
 /** Create the donor of a sandbox: the deployer, who owns assets and registry, through the sandbox's own sender. */
 export function createDonor(rpcUrl: string, deployerKey: Hex, transactions: Transactions): Donor {
   const reader = createPublicClient({
-    transport: http(rpcUrl, { retryCount: 0, timeout: 5_000 }),
+    transport: http(rpcUrl, TO_CHAIN),
     cacheTime: 0,
   })
   const address = privateKeyToAddress(deployerKey)
