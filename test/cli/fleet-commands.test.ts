@@ -122,13 +122,13 @@ it('founds a fleet on an empty Redis when it is meant, and on no other', async (
 })
 
 it('founds none where this machine knows that there was one', async () => {
-  const { file, directory } = await newFleet()
+  const { file, directory, fleet } = await newFleet()
   const witnesses = await openWitnesses(directory, [SIGNER])
   await witnesses.record(SIGNER, { gen: 'abc', seq: 17 })
   await witnesses.close()
   await redis.client().flushall()
   expect((await runCommand(['fleet', 'found', '--config', file, '--yes'])).err).toContain(
-    'saw the fleet main-3 acknowledge sequence 17 in generation abc: it is not new.',
+    `saw the fleet ${fleet} acknowledge sequence 17 in generation abc: it is not new.`,
   )
 })
 

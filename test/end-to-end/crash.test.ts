@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Address } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { BTC } from '../sandbox/indexer/scene.ts'
+import { inOrder } from '../support/in-order.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, liquidationOf } from '../support/keeper-scene.ts'
 import { startTap, type Tap, type Tapped } from '../support/tap.ts'
 
@@ -121,7 +122,7 @@ const POINTS = [
 
 const CASES = POINTS.flatMap(([at, name, matches, cuts]) => cuts.map((when) => ({ at, name, matches, when })))
 
-describe('a keeper killed with SIGKILL', () => {
+inOrder('a keeper killed with SIGKILL', () => {
   // Who survives one case is the victim of the next.
   let victim: Child
   beforeAll(async () => {

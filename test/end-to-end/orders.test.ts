@@ -10,6 +10,7 @@ import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import { auditFolder, segmentsIn } from '../../src/ops/audit/segments.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
+import { inOrder } from '../support/in-order.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { freePort } from '../support/loopback.ts'
 import { type NodeProxy, startNodeProxy } from '../support/node-proxy.ts'
@@ -111,7 +112,7 @@ const shares = () =>
   })
 const held = ({ type }: KeeperEvent) => type === 'held'
 
-describe('a workflow submitted by hand', () => {
+inOrder('a workflow submitted by hand', () => {
   it('is said in shadow: verdict, calls, tokens and gas, and nothing is sent', async () => {
     await keeperOf()
     const before = await sent()

@@ -16,6 +16,7 @@ import { story } from '../../../sandbox/story/story.ts'
 import { type Beginning, startWeather, type Weather } from '../../../sandbox/story/weather.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { startAnvil } from '../../support/anvil.ts'
+import { inOrder } from '../../support/in-order.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
 let chain: Chain
@@ -110,49 +111,51 @@ const liquidatable = async () => {
   return flags.filter((flag) => flag).length
 }
 
-it('puts borrowers on the chain under water within 12 ticks, by real transactions', async () => {
-  const weather = await playUntil(13, 1)
-  expect(troubles).toEqual([])
-  expect(weather.tick()).toBe(13)
-  expect(await liquidatable()).toBeGreaterThanOrEqual(1)
-})
-
-it('goes on after a restart with the next tick of the same story', async () => {
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ seed: 1, tick: 13 })
-  const { weather } = start(0, undefined, 'paused')
-  expect([weather.seed, weather.tick()]).toEqual([1, 13])
-  await weather.stop()
-  await playUntil(20)
-  const [priceWad] = await reader().readContract({
-    address: deployment.contracts.btcOracle.address,
-    abi: priceOracleAbi,
-    functionName: 'read',
+inOrder('one story', () => {
+  it('puts borrowers on the chain under water within 12 ticks, by real transactions', async () => {
+    const weather = await playUntil(13, 1)
+    expect(troubles).toEqual([])
+    expect(weather.tick()).toBe(13)
+    expect(await liquidatable()).toBeGreaterThanOrEqual(1)
   })
-  expect(priceWad).toBe(
-    story(SCENARIOS.lively.markets, 1, 19).markets.find(({ market }) => market === 'btc')?.priceWad,
-  )
-})
 
-it('pauses and reopens a market in a crash, while borrowers go on from round to round', async () => {
-  const contract = { address: marketContracts(deployment, 'btc').market, abi: lendingMarketAbi } as const
-  const isPaused = () => reader().readContract({ ...contract, functionName: 'paused' })
-  const nonce = () =>
-    reader().getTransactionCount({ address: privateKeyToAddress(keys.borrowers[0] ?? '0x') })
-  const before = await nonce()
-  await playUntil(130)
-  expect(await isPaused()).toBe(true)
-  await playUntil(140)
-  expect(await isPaused()).toBe(false)
-  expect(troubles).toEqual([])
-  expect(await nonce()).toBeGreaterThanOrEqual(before + 4)
-  expect(await reader().readContract({ ...contract, functionName: 'totalDebt' })).toBeGreaterThan(0n)
-})
+  it('goes on after a restart with the next tick of the same story', async () => {
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ seed: 1, tick: 13 })
+    const { weather } = start(0, undefined, 'paused')
+    expect([weather.seed, weather.tick()]).toEqual([1, 13])
+    await weather.stop()
+    await playUntil(20)
+    const [priceWad] = await reader().readContract({
+      address: deployment.contracts.btcOracle.address,
+      abi: priceOracleAbi,
+      functionName: 'read',
+    })
+    expect(priceWad).toBe(
+      story(SCENARIOS.lively.markets, 1, 19).markets.find(({ market }) => market === 'btc')?.priceWad,
+    )
+  })
 
-it('reports once that the chain is gone, and goes on', async () => {
-  process.kill(chain.pid, 'SIGKILL')
-  const { weather, reached } = start(150, undefined, 'at-once')
-  await reached
-  await weather.stop()
-  expect(weather.tick()).toBe(150)
-  expect(troubles).toHaveLength(1)
+  it('pauses and reopens a market in a crash, while borrowers go on from round to round', async () => {
+    const contract = { address: marketContracts(deployment, 'btc').market, abi: lendingMarketAbi } as const
+    const isPaused = () => reader().readContract({ ...contract, functionName: 'paused' })
+    const nonce = () =>
+      reader().getTransactionCount({ address: privateKeyToAddress(keys.borrowers[0] ?? '0x') })
+    const before = await nonce()
+    await playUntil(130)
+    expect(await isPaused()).toBe(true)
+    await playUntil(140)
+    expect(await isPaused()).toBe(false)
+    expect(troubles).toEqual([])
+    expect(await nonce()).toBeGreaterThanOrEqual(before + 4)
+    expect(await reader().readContract({ ...contract, functionName: 'totalDebt' })).toBeGreaterThan(0n)
+  })
+
+  it('reports once that the chain is gone, and goes on', async () => {
+    process.kill(chain.pid, 'SIGKILL')
+    const { weather, reached } = start(150, undefined, 'at-once')
+    await reached
+    await weather.stop()
+    expect(weather.tick()).toBe(150)
+    expect(troubles).toHaveLength(1)
+  })
 })

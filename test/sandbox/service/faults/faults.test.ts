@@ -3,6 +3,7 @@ import { WebSocket } from 'ws'
 import { readFault } from '../../../../sandbox/service/faults/faults.ts'
 import { RolekeeperError } from '../../../../src/errors.ts'
 import { streamMessage } from '../../../../src/service/contract/assumptions.ts'
+import { inOrder } from '../../../support/in-order.ts'
 import { type Fixture, liquidation, secretHeaders, startFixture } from '../fixture.ts'
 
 const TOKEN = 'ctl_test'
@@ -73,7 +74,7 @@ describe('the control endpoint', () => {
   })
 })
 
-describe('faults', () => {
+inOrder('faults', () => {
   it('block a preflight that would pass, and leave nothing to sign', async () => {
     f.service.setFault({ blockPreflight: 'market_in_maintenance' })
     const { status, json } = await f.post('/v1/workflows/prepare', liquidation())
