@@ -1,14 +1,10 @@
-import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { WAIT_MS_MAX } from './test/support/until.ts'
-
-// A process that one has started, the next one need not compile again.
-process.env.NODE_COMPILE_CACHE ??= resolve('node_modules/.cache/compiled')
 
 export default defineConfig({
   test: {
     globalSetup: ['test/support/setup.ts'],
-    setupFiles: ['test/support/seeds.ts'],
+    setupFiles: ['test/support/seeds.ts', 'test/support/compiled.ts'],
     // Only a system that hangs meets these: how fast something is, the benchmarks say.
     expect: { poll: { timeout: WAIT_MS_MAX, interval: 100 } },
     testTimeout: 5 * WAIT_MS_MAX,
