@@ -259,7 +259,10 @@ async function pathTo(
   let { number, hash } = head
   while (ring.at(number)?.hash !== hash) {
     if (number <= ring.floor()) return null
-    const block = await nodes.blockOf(hash, signers)
+    // Most heads follow the one that is known, and what was counted at that one need not be asked for again.
+    const before =
+      hash === head.hash ? ring.counts({ number: number - 1n, hash: head.parentHash }, signers) : undefined
+    const block = await nodes.blockOf(hash, signers, before)
     if (block === null || block.head.number !== number) throw unsettled(number)
     blocks.push(block)
     hash = block.head.parentHash

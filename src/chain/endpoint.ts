@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { createJsonRpc, type NodeAddress, type RpcAnswer, type Unanswered } from './json-rpc.ts'
+import { createBatches } from './batches.ts'
+import type { NodeAddress, RpcAnswer, Unanswered } from './json-rpc.ts'
 
 /** One node, by a name that is safe to log. */
 export type Endpoint = {
@@ -28,7 +29,11 @@ const PROOF_MS = 10_000
 const chainIdHex = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
 
 /** Map what came instead of an answer to our error. */
-function unanswered(name: string, timeoutMs: number, why: Unanswered): RolekeeperError {
+function unanswered(
+  { name, timeoutMs, clock }: Pick<EndpointOptions, 'name' | 'timeoutMs' | 'clock'>,
+  method: string,
+  why: Unanswered,
+): RolekeeperError {
   if (why.kind === 'timeout') {
     return new RolekeeperError('node.timeout', `Node ${name} did not answer within ${timeoutMs} ms.`, {
       fix: 'check the node, or add another one to `chain.nodes`.',
@@ -42,6 +47,29 @@ function unanswered(name: string, timeoutMs: number, why: Unanswered): Rolekeepe
       facts: { node: name, status: why.status },
       retry: 'later',
     })
+  }
+  if (why.kind === 'limited') {
+    const waitS = Math.max(1, Math.ceil((why.untilMs - clock.nowMs()) / 1_000))
+    return new RolekeeperError(
+      'node.rate_limited',
+      `Node ${name} limits how often it is asked, and is left alone for ${waitS} s.`,
+      {
+        fix: "raise the node's quota, or add another one to `chain.nodes`.",
+        facts: { node: name, waitS },
+        retry: 'later',
+      },
+    )
+  }
+  if (why.kind === 'too_large') {
+    return new RolekeeperError(
+      'node.answer_too_large',
+      `Node ${name} answered ${method} with more than 8 MiB.`,
+      {
+        fix: 'nothing, when it passes by itself: what can be asked for in parts is.',
+        facts: { node: name, method },
+        retry: 'later',
+      },
+    )
   }
   return new RolekeeperError('node.unreachable', `Node ${name} cannot be reached.`, {
     fix: 'check that it runs and that its address in `chain.nodes` is right.',
@@ -76,8 +104,7 @@ const wrongChain = (name: string, chainId: number, said: number) =>
     retry: 'later',
   })
 
-/** Create the client of one node. Nothing is asked yet; its first request proves the chain. */
-export function createEndpoint(options: {
+type EndpointOptions = {
   readonly name: string
   readonly url: NodeAddress
   readonly chainId: number
@@ -85,21 +112,25 @@ export function createEndpoint(options: {
   readonly clock: Pick<Clock, 'nowMs'>
   /** Called when it refuses who asks: a key in its address may have been replaced. */
   readonly onDenied?: (() => void) | undefined
-}): Endpoint {
+}
+
+/** Create the client of one node. Nothing is asked yet; its first request proves the chain. */
+export function createEndpoint(options: EndpointOptions): Endpoint {
   const { name, chainId, timeoutMs, clock } = options
-  const rpc = createJsonRpc(options.url, timeoutMs)
+  const rpc = createBatches(options.url, timeoutMs, clock)
   let proven = false
   let provenAtMs = 0
   let alive = true
 
   async function ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
     const answer = await rpc.ask(method, params)
-    alive = 'ok' in answer
+    // One whose answer is too large is there.
+    alive = 'ok' in answer || answer.kind === 'too_large'
     if ('ok' in answer) return answer
     // The next answer at this address may be another node's.
-    proven = false
+    if (answer.kind !== 'limited') proven = false
     if (answer.kind === 'status' && (answer.status === 401 || answer.status === 403)) options.onDenied?.()
-    throw unanswered(name, timeoutMs, answer)
+    throw unanswered(options, method, answer)
   }
 
   async function checkChain(): Promise<void> {

@@ -8,23 +8,22 @@ import {
   quorumMissing,
   reachedBy,
 } from './agreement.ts'
+import { blockOfOn, transactionOn } from './block-reads.ts'
 import type { Endpoint } from './endpoint.ts'
 import { watchHeads } from './heads.ts'
+import { createLogReads } from './log-reads.ts'
 import {
   balanceOn,
-  blockOfOn,
   countOn,
   createCodeHasher,
+  finalizedOn,
   headerAt,
-  logsOn,
   newestHeader,
   noopGasOn,
   priorityFeesOn,
   type StateAt,
   sendTo,
   simulateOn,
-  transactionOn,
-  transfersOn,
   viewCallOn,
 } from './node-reads.ts'
 import type { Head, Nodes } from './nodes.ts'
@@ -131,7 +130,7 @@ async function agreedFinalized(
   const shown = await asking.collect({
     method,
     block: 'finalized',
-    ask: (node) => headerAt(node, 'finalized'),
+    ask: finalizedOn,
   })
   const height = reachedBy(
     shown.map((header) => header?.number ?? 0n),
@@ -163,6 +162,7 @@ function createReads(
   { chainId, clock }: JoinOptions,
 ): Reads {
   const codeHash = createCodeHasher()
+  const logs = createLogReads(clock)
   return {
     calls: async (calls, at) => {
       const state = at === undefined ? (await recent()).hash : typeof at === 'bigint' ? at : at.hash
@@ -183,10 +183,14 @@ function createReads(
       return ask({ method: 'eth_getBalance', block: hash, ask: (node) => balanceOn(node, address, hash) })
     },
     transfers: (of) =>
-      ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => transfersOn(node, of) }),
-    logs: (of) => ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => logsOn(node, of) }),
-    blockOf: (hash, senders) =>
-      ask({ method: 'eth_getBlockByHash', block: hash, ask: (node) => blockOfOn(node, hash, senders) }),
+      ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => logs.transfers(node, of) }),
+    logs: (of) =>
+      ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => logs.logs(node, of) }),
+    blockOf: (hash, senders, before) =>
+      ask({
+        ...{ method: 'eth_getBlockByHash', block: hash },
+        ask: (node) => blockOfOn(node, hash, senders, before),
+      }),
     transaction: (hash) =>
       ask({ method: 'eth_getTransactionByHash', block: 'latest', ask: (node) => transactionOn(node, hash) }),
     simulate: async (request) => {

@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import { errors, Pool } from 'undici'
 import { z } from 'zod'
 import type { RpcFailure } from './node-errors.ts'
 
@@ -7,33 +7,40 @@ export type RpcAnswer =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly failure: RpcFailure }
 
-/** Why there is no answer: none in time, an HTTP status, a body that is no answer, or a broken connection. */
+/** Why there is no answer: none in time, an HTTP status, a body that is no answer or is too large, or a broken connection. */
 export type Unanswered =
-  | { readonly kind: 'timeout' | 'garbage' | 'connection' }
+  | { readonly kind: 'timeout' | 'garbage' | 'too_large' | 'connection' }
   | { readonly kind: 'status'; readonly status: number }
+  /** The node limits how often it is asked, and is left alone until then, Unix milliseconds. */
+  | { readonly kind: 'limited'; readonly untilMs: number }
 
-/** JSON-RPC 2.0 over HTTP at one address. */
-export type JsonRpc = {
-  /** Ask once. Never throws. */
-  readonly ask: (method: string, params: readonly unknown[]) => Promise<RpcAnswer | Unanswered>
+/** A call as it is sent, but for its id. */
+export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+
+/** What came back for one request. */
+export type RpcReply = {
+  /** One for each call. */
+  readonly answers: readonly (RpcAnswer | Unanswered)[]
+  /** What the node said of all of them at once, in the place of answers. */
+  readonly refusal: RpcAnswer | Unanswered | null
+  /** The header of that name. */
+  readonly retryAfter: string | null
+}
+
+/** Requests to one address. */
+export type Requests = {
+  /** Send calls as one request, which has one deadline, from its start to the body's end. Never throws. */
+  readonly send: (calls: readonly RpcCall[]) => Promise<RpcReply>
   /** Give up what is under way and ask no more. */
   readonly close: () => Promise<void>
 }
 
-/** A block of 60 M gas with its transactions, receipts and code stay below; a node cannot fill our memory. */
+/** A node cannot fill our memory. What is larger is asked for in parts. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
-/** Calls beyond this many go out as another batch: nodes cap theirs (geth at 1,000, some providers at 100). */
-const BATCH_MAX = 100
 /** More requests at once than a keeper has workflows that move within one head's time; the rest waits, within its deadline. */
 const CONNECTIONS_MAX = 64
 /** A fresh connection costs round trips before a decision; heads are polled often enough to keep one open. */
 const KEEP_ALIVE_MS = 30_000
-
-type Waiting = {
-  readonly method: string
-  readonly params: readonly unknown[]
-  readonly answer: (answer: RpcAnswer | Unanswered) => void
-}
 
 /** The address of a node, or what says it now: the key in it may be replaced, the origin may not. */
 export type NodeAddress = string | (() => string)
@@ -49,8 +56,8 @@ function requestTo(address: string) {
   return { address, origin, path: pathname + search, headers }
 }
 
-/** Speak to one address. Calls of one event-loop turn are one request; it has one deadline, from start to the body's end. */
-export function createJsonRpc(given: NodeAddress, timeoutMs: number): JsonRpc {
+/** Speak JSON-RPC 2.0 over HTTP to one address. */
+export function createRequests(given: NodeAddress, timeoutMs: number): Requests {
   const addressNow = typeof given === 'string' ? () => given : given
   let to = requestTo(addressNow())
   const pool = new Pool(to.origin, {
@@ -60,63 +67,54 @@ export function createJsonRpc(given: NodeAddress, timeoutMs: number): JsonRpc {
     maxResponseSize: BODY_BYTES_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
   })
-  let waiting: Waiting[] = []
 
-  async function post(batch: readonly Waiting[]): Promise<void> {
+  async function send(calls: readonly RpcCall[]): Promise<RpcReply> {
     const deadline = AbortSignal.timeout(timeoutMs)
-    const calls = batch.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
-    let reply: Reply | Unanswered
+    const wire = calls.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
     const address = addressNow()
     if (address !== to.address) to = requestTo(address)
-    const { path, headers } = to
+    const { path, headers: own } = to
     try {
-      const { statusCode, body } = await pool.request({
+      const { statusCode, headers, body } = await pool.request({
         method: 'POST',
         path,
-        headers,
-        body: JSON.stringify(calls.length === 1 ? calls[0] : calls),
+        headers: own,
+        body: JSON.stringify(wire.length === 1 ? wire[0] : wire),
         signal: deadline,
       })
-      reply = { status: statusCode, text: await body.text() }
-    } catch {
+      const retryAfter = headers['retry-after']
+      return {
+        ...readReply(statusCode, await body.text(), calls.length),
+        retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+      }
+    } catch (error) {
       // What broke holds the address and the body: nothing of it is kept.
-      reply = { kind: deadline.aborted ? 'timeout' : 'connection' }
+      const isTooLarge = error instanceof errors.ResponseExceededMaxSizeError
+      const kind = deadline.aborted ? 'timeout' : isTooLarge ? 'too_large' : 'connection'
+      return { answers: calls.map(() => ({ kind })), refusal: null, retryAfter: null }
     }
-    const answers = 'kind' in reply ? batch.map(() => reply) : answersIn(reply, batch.length)
-    for (const [index, { answer }] of batch.entries()) answer(answers[index] ?? { kind: 'garbage' })
   }
 
-  function flush(): void {
-    const all = waiting
-    waiting = []
-    for (let from = 0; from < all.length; from += BATCH_MAX) void post(all.slice(from, from + BATCH_MAX))
-  }
-
-  return {
-    ask: (method, params) =>
-      new Promise((answer) => {
-        waiting.push({ method, params, answer })
-        if (waiting.length === 1) setImmediate(flush)
-      }),
-    close: () => pool.destroy(),
-  }
+  return { send, close: () => pool.destroy() }
 }
-
-type Reply = { readonly status: number; readonly text: string }
 
 const failure = z.object({ code: z.coerce.number(), message: z.coerce.string() })
 const fault = z.object({ error: failure })
 const answered = z.object({ id: z.number(), error: failure.nullish(), result: z.unknown().optional() })
 
 /** Take a reply apart, one answer for each of `size` calls. Pure. */
-function answersIn({ status, text }: Reply, size: number): readonly (RpcAnswer | Unanswered)[] {
-  const every = (answer: RpcAnswer | Unanswered) => Array.from({ length: size }, () => answer)
+function readReply(status: number, text: string, size: number): Pick<RpcReply, 'answers' | 'refusal'> {
   const body = parse(text)
   const isOk = status >= 200 && status < 300
-  // One error can stand for the whole batch, whatever the status.
-  const refusal = isFault(body) ? fault.safeParse(body) : null
-  if (refusal?.success && (size > 1 || !isOk)) return every({ ok: false, failure: refusal.data.error })
-  if (!isOk) return every({ kind: 'status', status })
+  // One error can stand for the whole batch, whatever the status; geth puts it into a list of one.
+  const whole = Array.isArray(body) && body.length === 1 && size > 1 ? body[0] : body
+  const refused = isFault(whole) ? fault.safeParse(whole) : null
+  if (refused?.success || !isOk) {
+    const refusal = refused?.success
+      ? { ok: false as const, failure: refused.data.error }
+      : { kind: 'status' as const, status }
+    return { answers: Array.from({ length: size }, () => refusal), refusal }
+  }
   const byId = new Map<number, RpcAnswer>()
   for (const item of size === 1 ? [body] : Array.isArray(body) ? body : []) {
     const one = answered.safeParse(item)
@@ -124,11 +122,13 @@ function answersIn({ status, text }: Reply, size: number): readonly (RpcAnswer |
     const { id, error, result } = one.data
     byId.set(id, error == null ? { ok: true, result } : { ok: false, failure: error })
   }
-  return Array.from({ length: size }, (_, id) => byId.get(id) ?? { kind: 'garbage' })
+  const answers = Array.from({ length: size }, (_, id) => byId.get(id) ?? { kind: 'garbage' as const })
+  return { answers, refusal: null }
 }
 
 /** Before its schema is asked: a parse that fails costs as much as reading the answer. */
-const isFault = (body: unknown): boolean => typeof body === 'object' && body !== null && 'error' in body
+const isFault = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && 'error' in body && body.error != null
 
 function parse(text: string): unknown {
   try {

@@ -90,3 +90,15 @@ const SIMULATION_CODES: Readonly<Record<number, SimulationRejection>> = {
 /** Classify why a node would not begin a simulation; null when it is this node's own trouble. Pure. */
 export const classifySimulation = (failure: RpcFailure): SimulationRejection | null =>
   SIMULATION_CODES[failure.code] ?? SIMULATION_TEXTS.find(([text]) => text.test(failure.message))?.[1] ?? null
+
+/**
+ * Whether a node says that it is asked too often. Alchemy: code 429, "exceeded its compute units per second"; Infura:
+ * "request rate limited"; QuickNode: "50/second request limit reached"; others: "Too Many Requests", "rate limit". Pure.
+ */
+export const isRateLimit = ({ code, message }: RpcFailure): boolean =>
+  code === 429 ||
+  /rate.?limit|too many requests|request limit|requests? per second|compute units/i.test(message)
+
+/** Whether a node left an answer out because all of the batch was too large: geth's -32003 "response too large". Pure. */
+export const isAnswerTooLarge = ({ message }: RpcFailure): boolean =>
+  /response (is )?too large/i.test(message)

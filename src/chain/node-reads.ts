@@ -1,36 +1,18 @@
-import { type Address, type Hex, keccak256, pad, toEventSelector } from 'viem'
+import { type Address, type Hex, keccak256 } from 'viem'
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { badAnswer, type Endpoint, quantity, refused } from './endpoint.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 import { classifySend, classifySimulation, isCallFailure } from './node-errors.ts'
-import type {
-  BlockOf,
-  Call,
-  LogsOf,
-  MinedLog,
-  MinedTransaction,
-  Receipt,
-  SendOutcome,
-  SimulationResult,
-  StorageSlot,
-  Transfer,
-  TransfersOf,
-} from './nodes.ts'
+import type { Call, SendOutcome, SimulationResult, StorageSlot } from './nodes.ts'
 import type { SimulationOrder } from './simulation.ts'
 import {
   type Header,
-  wireBlockOf,
   wireCount,
   wireFeeHistory,
   wireHeader,
   wireHex,
-  wireMinedLogs,
-  wireReceipt,
-  wireReceipts,
   wireSimulation,
-  wireTransaction,
-  wireTransfers,
   wireUint,
 } from './wire.ts'
 
@@ -56,7 +38,8 @@ function parsed<T>(node: string, method: string, schema: z.ZodType<T>, answer: R
   }
 }
 
-async function read<T>(
+/** Ask a node, and read its answer. Throws RolekeeperError `node.*`. */
+export async function read<T>(
   node: Endpoint,
   method: string,
   params: readonly unknown[],
@@ -66,12 +49,17 @@ async function read<T>(
 }
 
 const wireHeaderOrNone = wireHeader.nullable()
-const wireReceiptOrNone = wireReceipt.nullable()
-const wireTransactionOrNone = wireTransaction.nullable()
 
 /** Read the header at a height or tag; null where there is none. */
 export const headerAt = (node: Endpoint, at: bigint | 'latest' | 'finalized'): Promise<Header | null> =>
   read(node, 'eth_getBlockByNumber', [typeof at === 'bigint' ? quantity(at) : at, false], wireHeaderOrNone)
+
+/** Read the newest block that a node calls final; null where it has none, which some say with an error after a start. */
+export async function finalizedOn(node: Endpoint): Promise<Header | null> {
+  const method = 'eth_getBlockByNumber'
+  const answer = await node.read(method, ['finalized', false])
+  return answer.ok ? parsed(node.name, method, wireHeaderOrNone, answer) : null
+}
 
 /** Read a node's newest header. */
 export async function newestHeader(node: Endpoint): Promise<Header> {
@@ -84,114 +72,13 @@ export async function newestHeader(node: Endpoint): Promise<Header> {
 export const balanceOn = (node: Endpoint, address: Address, at: StateAt): Promise<bigint> =>
   read(node, 'eth_getBalance', [address, stateParam(at)], wireUint)
 
-/** Source: EIP-20. */
-const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
-
-/** Read the transfers of tokens to and from an account, oldest first. */
-export async function transfersOn(node: Endpoint, of: TransfersOf): Promise<readonly Transfer[]> {
-  const { tokens, account, fromBlock, toBlock } = of
-  const method = 'eth_getLogs'
-  const range = { address: tokens, fromBlock: quantity(fromBlock), toBlock: quantity(toBlock) }
-  const own = pad(account)
-  const found = await Promise.all(
-    [
-      [TRANSFER, own],
-      [TRANSFER, null, own],
-    ].map((topics) => read(node, method, [{ ...range, topics }], wireTransfers)),
-  )
-  const byPlace = new Map(found.flat().map((each) => [`${each.blockNumber}:${each.index}`, each]))
-  const all = [...byPlace.values()].toSorted(
-    (one, other) => Number(one.blockNumber - other.blockNumber) || one.index - other.index,
-  )
-  const isOurs = ({ token, from, to, blockNumber }: Transfer) =>
-    tokens.some((each) => each.toLowerCase() === token) &&
-    [from, to].includes(lower(account)) &&
-    blockNumber >= fromBlock &&
-    blockNumber <= toBlock
-  if (!all.every(isOurs)) throw badAnswer(node.name, method)
-  return all
-}
-
-/** Read what contracts logged under a topic, oldest first. */
-export async function logsOn(
-  node: Endpoint,
-  { addresses, topic, fromBlock, toBlock }: LogsOf,
-): Promise<readonly MinedLog[]> {
-  const method = 'eth_getLogs'
-  const filter = {
-    address: addresses,
-    topics: [topic],
-    fromBlock: quantity(fromBlock),
-    toBlock: quantity(toBlock),
-  }
-  const found = await read(node, method, [filter], wireMinedLogs)
-  const isAsked = ({ address, topics, blockNumber }: MinedLog) =>
-    addresses.some((each) => lower(each) === address) &&
-    topics[0] === topic &&
-    blockNumber >= fromBlock &&
-    blockNumber <= toBlock
-  if (!found.every(isAsked)) throw badAnswer(node.name, method)
-  return found.toSorted(
-    (one, other) => Number(one.blockNumber - other.blockNumber) || one.index - other.index,
-  )
-}
-
-const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
-
 /** Count the transactions that an address has sent. */
 export const countOn = (node: Endpoint, address: Address, at: StateAt): Promise<number> =>
   read(node, 'eth_getTransactionCount', [address, stateParam(at)], wireCount)
 
-async function receiptOn(node: Endpoint, hash: Hex): Promise<Receipt | null> {
-  const method = 'eth_getTransactionReceipt'
-  const receipt = await read(node, method, [hash], wireReceiptOrNone)
-  if (receipt !== null && receipt.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
-  return receipt
-}
-
-/** Read a mined transaction with its receipt; null where the node has it in no block. */
-export async function transactionOn(node: Endpoint, hash: Hex): Promise<MinedTransaction | null> {
-  const method = 'eth_getTransactionByHash'
-  const [found, receipt] = await Promise.all([
-    read(node, method, [hash], wireTransactionOrNone),
-    receiptOn(node, hash),
-  ])
-  if (found === null || receipt === null) return null
-  if (found.hash !== receipt.hash || found.from !== receipt.from) throw badAnswer(node.name, method)
-  return { ...found, receipt }
-}
-
-/** Read a block with what `senders` have in it: one call, and a second for receipts when there is anything. */
-export async function blockOfOn(
-  node: Endpoint,
-  hash: Hex,
-  senders: readonly Address[],
-): Promise<BlockOf | null> {
-  const method = 'eth_getBlockByHash'
-  const block = await read(node, method, [hash, true], wireBlockOf(senders).nullable())
-  if (block === null) return null
-  const { header, transactions } = block
-  if (header.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
-  if (transactions.length === 0) return { head: header, transactions: [] }
-  const receipts = await read(node, 'eth_getBlockReceipts', [hash], wireReceipts(senders).nullable())
-  const byHash = new Map(receipts?.map((receipt) => [receipt.hash, receipt]))
-  return {
-    head: header,
-    transactions: transactions.map((transaction) => {
-      const receipt = byHash.get(transaction.hash)
-      if (receipt?.blockHash !== header.hash || receipt.from !== transaction.from)
-        throw badAnswer(node.name, 'eth_getBlockReceipts')
-      return { ...transaction, receipt }
-    }),
-  }
-}
-
-/** Read the median tip of each of the last 10 blocks up to a height, wei. */
-export async function priorityFeesOn(node: Endpoint, height: bigint): Promise<readonly bigint[]> {
-  return (await read(node, 'eth_feeHistory', ['0xa', quantity(height), [50]], wireFeeHistory)).reward.map(
-    ([tip]) => tip,
-  )
-}
+/** Read the median tip of each of the last 10 blocks up to a height, wei; 0 where the node names none. */
+export const priorityFeesOn = (node: Endpoint, height: bigint): Promise<readonly bigint[]> =>
+  read(node, 'eth_feeHistory', ['0xa', quantity(height), [50]], wireFeeHistory)
 
 /** Estimate the gas of an empty transfer of an address to itself. */
 export const noopGasOn = (node: Endpoint, signer: Address): Promise<bigint> =>

@@ -63,8 +63,12 @@ export type LogsOf = {
   readonly toBlock: bigint
 }
 
+/** What took a nonce without a transaction: an authorization by its key (EIP-7702), or its own code, which created a contract. */
+export const NO_TRANSACTION: Hex = '0x'
+
 /** A transaction that is in a block, with its receipt. */
 export type MinedTransaction = {
+  /** `NO_TRANSACTION` where its sender sent none; the receipt then says no more than the block. */
   readonly hash: Hex
   readonly from: Address
   readonly nonce: number
@@ -79,7 +83,7 @@ export type MinedTransaction = {
   readonly receipt: Receipt
 }
 
-/** A block, and what certain senders have in it, in its order. */
+/** A block, and what took nonces of certain senders in it, by sender and nonce. */
 export type BlockOf = { readonly head: Head; readonly transactions: readonly MinedTransaction[] }
 
 /** A transaction of ours inside a simulation; every fee and nonce is explicit, as a strict node demands. */
@@ -215,8 +219,15 @@ export type Nodes = {
   readonly transactionCount: (address: Address, at: Hex | bigint | 'finalized' | 'pending') => Promise<number>
   /** The newest block that `agree` nodes call final: by the finalized tag, or head less N. */
   readonly finalized: () => Promise<Head>
-  /** A block by its hash with every transaction in it of `senders`; null when no such block is known. */
-  readonly blockOf: (hash: Hex, senders: readonly Address[]) => Promise<BlockOf | null>
+  /**
+   * A block by its hash with all that took a nonce of `senders` in it; null when no such block is known. `before` is what each
+   * of them had sent by the block before; where it is not given, it is asked for.
+   */
+  readonly blockOf: (
+    hash: Hex,
+    senders: readonly Address[],
+    before?: readonly number[],
+  ) => Promise<BlockOf | null>
   /** A transaction that `agree` nodes have in the same block, or null: which says only that too few have it now. */
   readonly transaction: (hash: Hex) => Promise<MinedTransaction | null>
   /** The median tip of each of the last 10 blocks up to the agreed head, wei, oldest first. */

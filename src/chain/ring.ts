@@ -16,6 +16,11 @@ export type Ring = {
   /** The block at a height; undefined below the floor and above the head. */
   readonly at: (number: bigint) => Head | undefined
   readonly count: (signer: Address) => number
+  /** What signers had sent by a block that is known; undefined where it is not. */
+  readonly counts: (
+    block: Pick<Head, 'number' | 'hash'>,
+    signers: readonly Address[],
+  ) => readonly number[] | undefined
   readonly minedAt: (signer: Address, nonce: number) => MinedTransaction | undefined
   /** Keep a transaction below the floor that was looked for. */
   readonly found: (transaction: MinedTransaction) => void
@@ -58,6 +63,12 @@ export function createRing(first: Head, counts: ReadonlyMap<Address, number>): R
     floor,
     at: (number) => (number < floor() ? undefined : blocks[indexOf(number)]?.head),
     count: (signer) => top(blocks).counts.get(keyOf(signer)) ?? 0,
+    counts: ({ number, hash }, signers) => {
+      const block = number < floor() ? undefined : blocks[indexOf(number)]
+      return block?.head.hash === hash
+        ? signers.map((signer) => block.counts.get(keyOf(signer)) ?? 0)
+        : undefined
+    },
     minedAt: (signer, nonce) => mined.get(keyOf(signer))?.get(nonce),
     found: (transaction) => {
       minedBy(transaction.from).set(transaction.nonce, transaction)

@@ -116,7 +116,7 @@ export const wireTransfers = z
     })),
   )
 
-/** Source: execution-apis, eth_getTransactionReceipt. */
+/** Some nodes leave the price out. Source: execution-apis, eth_getTransactionReceipt. */
 export const wireReceipt = z
   .object({
     transactionHash: hash,
@@ -125,21 +125,19 @@ export const wireReceipt = z
     blockHash: hash,
     status: wireStatus,
     gasUsed: uint,
-    effectiveGasPrice: uint,
+    effectiveGasPrice: uint.nullish(),
     logs: wireLogs,
   })
-  .transform(
-    (receipt): Receipt => ({
-      hash: receipt.transactionHash,
-      from: receipt.from,
-      blockNumber: receipt.blockNumber,
-      blockHash: receipt.blockHash,
-      status: receipt.status,
-      gasUsed: receipt.gasUsed,
-      effectiveGasPriceWei: receipt.effectiveGasPrice,
-      logs: receipt.logs,
-    }),
-  )
+  .transform((receipt): Omit<Receipt, 'effectiveGasPriceWei'> & { effectiveGasPriceWei: bigint | null } => ({
+    hash: receipt.transactionHash,
+    from: receipt.from,
+    blockNumber: receipt.blockNumber,
+    blockHash: receipt.blockHash,
+    status: receipt.status,
+    gasUsed: receipt.gasUsed,
+    effectiveGasPriceWei: receipt.effectiveGasPrice ?? null,
+    logs: receipt.logs,
+  }))
 
 const wireAccessList = listOf(z.object({ address, storageKeys: listOf(hash, ITEMS_MAX) }), ITEMS_MAX)
 
@@ -180,10 +178,7 @@ export const wireTransaction = z
     }
   })
 
-const rows = z.array(z.unknown()).max(ITEMS_MAX)
-const minedRows = z.object({ transactions: rows })
 const wireTransactions = listOf(wireTransaction, ITEMS_MAX)
-const wireAllReceipts = listOf(wireReceipt, ITEMS_MAX)
 
 /** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. Pure. */
 function rowsFrom(senders: readonly Address[], all: readonly unknown[]): readonly unknown[] {
@@ -198,28 +193,39 @@ function rowsFrom(senders: readonly Address[], all: readonly unknown[]): readonl
   )
 }
 
-/**
- * A block with what `senders` have in it. Made anew for every block: what costs to make, an object or an array, is made
- * once outside. Source: execution-apis, eth_getBlockByHash with whole transactions.
- */
-export const wireBlockOf = (senders: readonly Address[]) =>
-  z.unknown().transform((block, context) => {
-    const header = wireHeader.safeParse(block)
-    const mined = minedRows.safeParse(block)
-    const transactions = wireTransactions.safeParse(rowsFrom(senders, mined.data?.transactions ?? []))
-    if (header.success && mined.success && transactions.success) {
-      return { header: header.data, transactions: transactions.data }
-    }
-    context.addIssue({ code: 'custom', message: 'expected a block with whole transactions' })
-    return z.NEVER
-  })
+const wireRows = z.array(z.unknown()).max(ITEMS_MAX)
+const wireRowsOfBlock = z.object({ transactions: wireRows }).transform(({ transactions }) => transactions)
 
-/** The receipts of what `senders` have in a block. Source: execution-apis, eth_getBlockReceipts. */
-export const wireReceipts = (senders: readonly Address[]) =>
-  rows.transform((all) => rowsFrom(senders, all)).pipe(wireAllReceipts)
+/** The transactions of `senders` among rows. Made anew for every block: what costs to make is made once outside. */
+const transactionsFrom = (senders: readonly Address[]) => (all: readonly unknown[]) => rowsFrom(senders, all)
 
-/** Source: execution-apis, eth_feeHistory with one percentile. */
-export const wireFeeHistory = z.object({ reward: listOf(z.tuple([uint]), 1_024) })
+/** What `senders` have in a block. Source: execution-apis, eth_getBlockByHash with whole transactions. */
+export const wireSentInBlock = (senders: readonly Address[]) =>
+  wireRowsOfBlock.transform(transactionsFrom(senders)).pipe(wireTransactions)
+
+/** What of `senders` is among transactions that were asked for one by one. Source: eth_getTransactionByBlockHashAndIndex. */
+export const wireSent = (senders: readonly Address[]) =>
+  wireRows.transform(transactionsFrom(senders)).pipe(wireTransactions)
+
+/** A block's header, and the hashes of its transactions. Source: execution-apis, eth_getBlockByHash. */
+export const wireBlockOfHashes = z.unknown().transform((block, context) => {
+  const header = wireHeader.safeParse(block)
+  const rows = wireRowsOfBlock.safeParse(block)
+  if (header.success && rows.success) return { header: header.data, size: rows.data.length }
+  context.addIssue({ code: 'custom', message: 'expected a block' })
+  return z.NEVER
+})
+
+const wireReward = z
+  .tuple([uint.nullable()])
+  .or(z.tuple([]))
+  .nullable()
+  .transform((reward) => reward?.[0] ?? 0n)
+
+/** The tips of each block, 0 where a node names none. Source: execution-apis, eth_feeHistory with one percentile. */
+export const wireFeeHistory = z
+  .object({ reward: listOf(wireReward, 1_024).nullish() })
+  .transform(({ reward }) => reward ?? [])
 
 const wireSimulated = z.object({
   status: wireStatus,

@@ -118,7 +118,7 @@ describe('connecting', () => {
     const nodes = await connect([one])
     one.behave = 'hang'
     expect(await codeOf(nodes.head())).toBe('node.timeout')
-    one.behave = 429
+    one.behave = 502
     expect(await codeOf(nodes.head())).toBe('node.http_status')
     one.behave = 'answer'
     one.answers.eth_getBlockByNumber = () => ({ number: CANARY })

@@ -26,11 +26,10 @@ type Answer = (params: readonly unknown[]) => unknown
 const HONEST: Readonly<Record<string, Answer>> = {
   eth_getBlockByNumber: ([tag]) => wireBlock(tag === 'latest' ? 10 : tag === 'finalized' ? 6 : Number(tag)),
   eth_getBlockByHash: () => ({ ...wireBlock(10), transactions: [{ from: TOKEN, odd: 1 }, sent] }),
-  eth_getBlockReceipts: () => [receipt],
   eth_getTransactionByHash: () => sent,
   eth_getTransactionReceipt: () => receipt,
   eth_getBalance: () => '0x100',
-  eth_getTransactionCount: () => '0x6',
+  eth_getTransactionCount: ([, at]) => (String(JSON.stringify(at)).includes(word(9)) ? '0x5' : '0x6'),
   eth_call: () => '0x01',
   eth_getCode: () => '0x6001',
   eth_getStorageAt: () => word(7),
@@ -118,7 +117,7 @@ const READS: readonly (readonly [
   ['a pending count', ['eth_getTransactionCount'], (nodes) => nodes.transactionCount(OURS, 'pending')],
   [
     'what we have in a block',
-    ['eth_getBlockByHash', 'eth_getBlockReceipts'],
+    ['eth_getBlockByHash', 'eth_getTransactionCount', 'eth_getTransactionReceipt'],
     (nodes) => nodes.blockOf(word(10), [OURS]),
   ],
   [

@@ -14,6 +14,8 @@ type Fault = { readonly fault: { readonly code: number; readonly message: string
 const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && 'fault' in value
 
+type Reply = { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: unknown }
+
 /** A JSON-RPC server that says what a test tells it. */
 export type ScriptedNode = {
   readonly url: string
@@ -23,6 +25,8 @@ export type ScriptedNode = {
   readonly requests: (readonly string[])[]
   /** How connections behave: answer, hang, send headers and then nothing, drop after reading, or an HTTP status. */
   behave: 'answer' | 'hang' | 'headers' | 'drop' | number
+  /** What a request is answered with in the place of answers, where it is anything. */
+  instead: (methods: readonly string[]) => Reply | undefined
   readonly stop: () => Promise<void>
 }
 
@@ -45,7 +49,11 @@ export async function startScriptedNode(chainId: number, height: number): Promis
     eth_chainId: () => `0x${chainId.toString(16)}`,
     eth_getBlockByNumber: () => wireBlock(height),
   }
-  const node: ScriptedNode = { url: '', answers, requests, behave: 'answer', stop: async () => undefined }
+  const node: ScriptedNode = {
+    ...{ url: '', answers, requests, behave: 'answer' },
+    instead: () => undefined,
+    stop: async () => undefined,
+  }
 
   function answer(one: unknown) {
     const { id, method, params } = request.parse(one)
@@ -66,6 +74,11 @@ export async function startScriptedNode(chainId: number, height: number): Promis
     if (typeof node.behave === 'number') {
       outgoing.statusCode = node.behave
       return void outgoing.end(JSON.stringify({ message: `no quota for ${CANARY}` }))
+    }
+    const other = node.instead(requests.at(-1) ?? [])
+    if (other !== undefined) {
+      outgoing.writeHead(other.status ?? 200, other.headers)
+      return void outgoing.end(JSON.stringify(other.body ?? null))
     }
     outgoing.end(JSON.stringify(Array.isArray(body) ? batch.map(answer) : answer(body)))
   }

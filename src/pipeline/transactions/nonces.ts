@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import { z } from 'zod'
 import { type CanonicalDeps, followCanonicalChain, type SignerFacts } from '../../chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../chain/finality.ts'
-import type { Nodes } from '../../chain/nodes.ts'
+import { NO_TRANSACTION, type Nodes } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -161,8 +161,10 @@ async function firstNonce(
 /** What took a signer's next nonce, and where. */
 function takenBy(next: number, { minedAt, count, head }: SignerFacts): string {
   const mined = minedAt(next)
+  const by =
+    mined?.hash === NO_TRANSACTION ? 'without a transaction of its own' : `in transaction ${mined?.hash}`
   return mined
-    ? `nonce ${next} in transaction ${mined.hash} in block ${mined.receipt.blockNumber}`
+    ? `nonce ${next} ${by} in block ${mined.receipt.blockNumber}`
     : `the chain counts ${count} at block ${head.number}; the journal's next nonce is ${next}`
 }
 

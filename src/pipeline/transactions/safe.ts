@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { MinedTransaction } from '../../chain/nodes.ts'
+import { type MinedTransaction, NO_TRANSACTION } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { contentHash } from '../../guard/content-hash.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -32,6 +32,8 @@ export const usedElsewhere = (signer: Address, seen: string): Doubt => ({
   toLeave: `give the key to this keeper alone; what others have pending and does not land is replaced by \`rolekeeper signer fill ${signer} --yes\`; once what they sent is final, \`rolekeeper signer resync ${signer} --yes\``,
 })
 
+const WITHOUT = 'an authorization that its key signed (EIP-7702), or by code at its address'
+
 /**
  * Doubt a key at whose nonce something else landed than the workflow that holds it has there. Where a person had a no-op put
  * in the place of what the chain had lost, that may land after all, as may what an older journal had lost; anyone else has
@@ -44,7 +46,8 @@ export async function takenBy(
   journal: Pick<Journal, 'ledgerEntry'>,
 ): Promise<Doubt> {
   const held = `Nonce ${nonce} of ${signer}, which workflow ${workflowId} holds, was taken by`
-  const about = { seen: `transaction ${hash} in block ${receipt.blockNumber}`, workflowId }
+  const what = hash === NO_TRANSACTION ? 'no transaction of its own' : `transaction ${hash}`
+  const about = { seen: `${what} in block ${receipt.blockNumber}`, workflowId }
   const entry = digest === null ? null : await journal.ledgerEntry(digest, signer)
   if (entry?.nonce === nonce)
     return {
@@ -55,7 +58,7 @@ export async function takenBy(
     }
   return {
     check: 'nonce_taken',
-    message: `${held} a transaction that is none of ours.`,
+    message: `${held} ${hash === NO_TRANSACTION ? WITHOUT : 'a transaction that is none of ours'}.`,
     toLeave:
       'give this key to this keeper alone, and see whether that transaction did what the workflow is about',
     ...about,

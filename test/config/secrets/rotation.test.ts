@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createJsonRpc } from '../../../src/chain/json-rpc.ts'
+import { createBatches } from '../../../src/chain/batches.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { openRunConfig, type RunConfig, secretsOf } from '../../../src/config/config.ts'
 import { storeConfigOf } from '../../../src/config/fleet.ts'
@@ -84,7 +84,7 @@ it('gives the next request the new value, of the service, a node, the KMS and Re
   })
   const client = openService(config, systemClock)
   const [node] = config.chain.nodes.read
-  const rpc = createJsonRpc(() => node?.reveal() ?? '', 2_000)
+  const rpc = createBatches(() => node?.reveal() ?? '', 2_000, systemClock)
   const { endpoint } = storeConfigOf(config)
   const ask = async () => {
     seen.length = 0

@@ -36,7 +36,7 @@ const simulates = (change: (ran: Fields) => Fields): NodeFault =>
     each((block) => ({ ...block, calls: each(change)(block.calls) })),
   )
 const nothing = (hex: unknown): Hex => `0x${'0'.repeat(Math.max(String(hex).length - 2, 1))}`
-const RECEIPTS = ['eth_getTransactionReceipt', 'eth_getBlockReceipts']
+const RECEIPTS = ['eth_getTransactionReceipt']
 const OTHER_LOG = { address: STRANGER, topics: [padHex('0x07')], data: '0x' }
 
 /** Lies in spite of which a liquidation goes to its end. */

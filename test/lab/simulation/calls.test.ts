@@ -23,7 +23,7 @@ async function ownCalls(finalityBlocks: number) {
   expect({ violations, states }).toEqual({ violations: [], states: { succeeded: 1 } })
   const own = [...calls].flatMap(([call, count]) => {
     const [who, method = ''] = call.split(' ')
-    if (who === 'keeper' && method !== 'eth_getBlockReceipts') return []
+    if (who === 'keeper' && method !== 'eth_getTransactionReceipt') return []
     return [[method, method === 'eth_sendRawTransaction' ? count / SENDERS : count] as const]
   })
   return Object.fromEntries(own)

@@ -41,7 +41,7 @@ const PARAMS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     ['0x68', false],
   ],
   eth_getBlockByHash: [[block.hash, true]],
-  eth_getBlockReceipts: [[block.hash]],
+  eth_getTransactionByBlockHashAndIndex: [[block.hash, '0x0']],
   eth_getLogs: [
     [{ address: [SIGNER], fromBlock: '0x0', toBlock: '0x68', topics: [block.hash, pad(SIGNER)] }],
     [{ address: [SIGNER], fromBlock: '0x0', toBlock: '0x68', topics: [block.hash, null, pad(SIGNER)] }],

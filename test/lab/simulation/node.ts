@@ -242,9 +242,7 @@ export function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): 
         : null
     case 'receipt':
       if (method === 'eth_getLogs') return said(bentLogs(result, view))
-      return method === 'eth_getTransactionReceipt' || method === 'eth_getBlockReceipts'
-        ? said(bentReceipts(result, view, params[0]))
-        : null
+      return method === 'eth_getTransactionReceipt' ? said(bentReceipts(result, view, params[0])) : null
     case 'head':
       return method === 'eth_getBlockByNumber' && params[0] === 'latest' && isFields(result)
         ? said({
@@ -269,7 +267,7 @@ export function lieAbout(lie: Lie, method: string, honest: Said, view: Honest): 
         ? said(random.pick(['0x', '0x1', `0x${'1'.padStart(64, '0')}`]))
         : null
     case 'transaction':
-      return method === 'eth_getTransactionByHash'
+      return method === 'eth_getTransactionByHash' || method === 'eth_getTransactionByBlockHashAndIndex'
         ? said(isFields(result) ? random.pick([null, bentTransaction(result, random)]) : null)
         : null
     case 'fees':
@@ -311,7 +309,6 @@ function rosyState(state: State): State {
 function bentReceipts(result: unknown, { random, chain, tip }: Honest, hash: unknown): unknown {
   const flip = (receipt: unknown) =>
     isFields(receipt) ? { ...receipt, status: receipt.status === '0x1' ? '0x0' : '0x1', logs: [] } : receipt
-  if (Array.isArray(result)) return random.chance(0.5) ? result.map(flip) : []
   if (isFields(result)) return random.chance(0.5) ? flip(result) : null
   const old = chain.finalized(tip)
   return {

@@ -131,9 +131,12 @@ const METHODS: Readonly<Record<string, (view: View, params: readonly unknown[]) 
     const block = byHash(view.chain, view.tip, id)
     return ok(block === null ? null : fullBlock(block, full === true))
   },
-  eth_getBlockReceipts: (view, [id]) => {
-    const block = blockAt(view, id)
-    return ok(block === null ? null : block.transactions.map((mined) => receipt(block, mined)))
+  eth_getTransactionByBlockHashAndIndex: (view, [id, at]) => {
+    const block = byHash(view.chain, view.tip, id)
+    const mined = block?.transactions[Number(at)]
+    return ok(
+      block == null || mined === undefined ? null : transaction(mined.tx, block, mined.index, mined.priceWei),
+    )
   },
   eth_getLogs: (view, [filter]) => {
     const { address, fromBlock, toBlock, topics } = filter as LogsFilter

@@ -1,0 +1,163 @@
+import type { Clock } from '../clock.ts'
+import {
+  createRequests,
+  type NodeAddress,
+  type Requests,
+  type RpcAnswer,
+  type RpcCall,
+  type RpcReply,
+  type Unanswered,
+} from './json-rpc.ts'
+import { isAnswerTooLarge, isRateLimit } from './node-errors.ts'
+
+/** Calls to one address, those of one event-loop turn in one request where the node takes as many. */
+export type Batches = {
+  /** Ask once. Never throws. */
+  readonly ask: (method: string, params: readonly unknown[]) => Promise<RpcAnswer | Unanswered>
+  /** Give up what is under way and ask no more. */
+  readonly close: () => Promise<void>
+}
+
+/** Calls beyond this many go out as another batch: nodes cap theirs (geth at 1,000, some providers at 100, or 10). */
+const BATCH_MAX = 100
+/** A batch that was too wide for a node is tried again after so long. */
+const NARROW_MS = 600_000
+/** How long a node that says no time is left alone: at first, and at most, twice as long each time. */
+const LIMITED_MS = { least: 1_000, most: 60_000 }
+
+type Answers = readonly (RpcAnswer | Unanswered)[]
+type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => void }
+
+/**
+ * Batch the calls to one address. A node that refuses a batch as too wide gets narrower ones, what is too large together is
+ * asked for in parts, and one that limits how often it is asked is asked nothing until its time is over.
+ */
+export function createBatches(given: NodeAddress, timeoutMs: number, clock: Pick<Clock, 'nowMs'>): Batches {
+  const requests = createRequests(given, timeoutMs)
+  const { all, width } = createParts(requests.send, clock)
+  let waiting: Waiting[] = []
+
+  async function post(batch: readonly Waiting[]): Promise<void> {
+    const answers = await all(batch)
+    for (const [index, { answer }] of batch.entries()) answer(answers[index] ?? { kind: 'garbage' })
+  }
+
+  function flush(): void {
+    const batches = chunks(waiting, width())
+    waiting = []
+    for (const batch of batches) void post(batch)
+  }
+
+  return {
+    ask: (method, params) =>
+      new Promise((answer) => {
+        waiting.push({ method, params, answer })
+        if (waiting.length === 1) setImmediate(flush)
+      }),
+    close: requests.close,
+  }
+}
+
+/** Ask for a batch whole, or in the parts that the node takes. */
+function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs'>) {
+  const limit = createLimit(clock)
+  let narrow = { width: BATCH_MAX, untilMs: 0 }
+
+  /** One request, which is not made while the node is to be left alone. */
+  async function once(calls: readonly RpcCall[]): Promise<Omit<RpcReply, 'retryAfter'>> {
+    const limited = limit.now()
+    return limited === null
+      ? limit.apply(await send(calls))
+      : { answers: calls.map(() => limited), refusal: null }
+  }
+
+  async function all(calls: readonly RpcCall[]): Promise<Answers> {
+    const { answers, refusal } = await once(calls)
+    if (calls.length === 1) return answers
+    return refusal === null ? apart(calls, answers) : narrower(calls, refusal)
+  }
+
+  /** What was too large together is asked for again in parts. */
+  async function apart(calls: readonly RpcCall[], answers: Answers): Promise<Answers> {
+    const large = calls.filter((_, index) => isTooLarge(answers[index]))
+    if (large.length === 0 || calls.length === 1) return answers
+    const size = large.length < calls.length ? large.length : Math.ceil(large.length / 2)
+    const again = await inTurn(large, size)
+    let taken = 0
+    return answers.map((answer) => (isTooLarge(answer) ? (again[taken++] ?? answer) : answer))
+  }
+
+  /** Find how many calls the node takes at once, and keep to that. */
+  async function narrower(calls: readonly RpcCall[], refusal: RpcAnswer | Unanswered): Promise<Answers> {
+    for (let size = calls.length; size > 1; ) {
+      size = Math.ceil(size / 2)
+      const some = calls.slice(0, size)
+      const { answers } = await once(some)
+      if (isSame(answers[0], refusal)) continue
+      if (answers.some((answer) => 'ok' in answer))
+        narrow = { width: size, untilMs: clock.nowMs() + NARROW_MS }
+      return [...(await apart(some, answers)), ...(await inTurn(calls.slice(size), size))]
+    }
+    // It refuses each of them alone: that is no matter of how many.
+    return calls.map(() => refusal)
+  }
+
+  /** Ask for so many at once, one request after another. */
+  async function inTurn(calls: readonly RpcCall[], size: number): Promise<Answers> {
+    const answers: (RpcAnswer | Unanswered)[] = []
+    for (const some of chunks(calls, size)) answers.push(...(await all(some)))
+    return answers
+  }
+
+  return { all, width: () => (clock.nowMs() < narrow.untilMs ? narrow.width : BATCH_MAX) }
+}
+
+function chunks<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, index) =>
+    all.slice(index * size, (index + 1) * size),
+  )
+}
+
+const isTooLarge = (answer: RpcAnswer | Unanswered | undefined): boolean =>
+  answer !== undefined &&
+  ('ok' in answer ? !answer.ok && isAnswerTooLarge(answer.failure) : answer.kind === 'too_large')
+
+/** Whether two say the same, where neither is a result. Pure. */
+const isSame = (one: RpcAnswer | Unanswered | undefined, other: RpcAnswer | Unanswered): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+/** Keep until when a node is to be left alone. */
+function createLimit({ nowMs }: Pick<Clock, 'nowMs'>) {
+  let untilMs = 0
+  let nextMs = LIMITED_MS.least
+  const isLimited = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
+    'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
+  return {
+    now: (): Unanswered | null => (nowMs() < untilMs ? { kind: 'limited', untilMs } : null),
+    /** Take note of what a reply says of limits. */
+    apply: ({ answers, refusal, retryAfter }: RpcReply): Omit<RpcReply, 'retryAfter'> => {
+      if (!answers.some((answer) => isLimited(answer, retryAfter))) {
+        if (answers.some((answer) => 'ok' in answer)) nextMs = LIMITED_MS.least
+        return { answers, refusal }
+      }
+      untilMs = nowMs() + Math.min(waitOf(retryAfter, nowMs()) ?? nextMs, LIMITED_MS.most)
+      nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
+      const limited: Unanswered = { kind: 'limited', untilMs }
+      return {
+        answers: answers.map((answer) => (isLimited(answer, retryAfter) ? limited : answer)),
+        refusal: null,
+      }
+    },
+  }
+}
+
+/** Whether a status says that a node is asked too often, or is to be left alone for a while. Pure. */
+const isBusy = (answer: Unanswered, saysWhen: boolean): boolean =>
+  answer.kind === 'status' && (answer.status === 429 || (answer.status === 503 && saysWhen))
+
+/** The wait that a `Retry-After` asks for, milliseconds: in seconds, or until a date. Source: RFC 9110, 10.2.3. Pure. */
+function waitOf(retryAfter: string | null, nowMs: number): number | null {
+  if (retryAfter === null) return null
+  const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - nowMs
+  return Number.isNaN(ms) || ms < 0 ? null : ms
+}
