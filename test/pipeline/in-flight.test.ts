@@ -1,5 +1,6 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { NO_TRANSACTION } from '../../src/chain/nodes.ts'
 import { RolekeeperError, refuse } from '../../src/errors.ts'
 import { orderAttempt, revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
@@ -261,6 +262,16 @@ describe('carrying a workflow in flight', () => {
     )
     setup.world.finalized = 11n
     const given = (await setup.settle(workflow)).workflow
+    expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
+  })
+
+  it('says that an authorization took its nonce where no transaction did', async () => {
+    const { workflow } = await setup.settle(pair())
+    setup.world.foreign.set(7, 11n)
+    setup.world.foreignHash = NO_TRANSACTION
+    setup.world.finalized = 11n
+    const given = (await setup.settle(workflow)).workflow
+    expect(setup.world.safe).toContain('nonce_taken: no transaction of its own in block 11')
     expect(given.slots[0]).toMatchObject({ state: 'final', consumedByOther: true })
   })
 

@@ -59,6 +59,8 @@ export const createWorld = () => {
     kmsHangs: false,
     onBarrier: () => {},
     sendOutcome: 'accepted' as 'accepted' | 'unknown' | 'rejected' | 'nonce_too_low',
+    /** What took the nonces of `foreign`. */
+    foreignHash: OTHER_HASH as `0x${string}`,
     receipts: new Map<string, Receipt>(),
     asked: [] as string[],
     alarms: [] as string[],
@@ -77,7 +79,7 @@ export const createWorld = () => {
     const ours = [...world.receipts.values()].find(({ hash }) => forms.get(hash)?.nonce === nonce)
     const block = world.foreign.get(nonce)
     const receipt =
-      ours ?? (block === undefined ? undefined : { ...receiptOf(OTHER_HASH), blockNumber: block })
+      ours ?? (block === undefined ? undefined : { ...receiptOf(world.foreignHash), blockNumber: block })
     if (receipt === undefined) return nonce < world.chainNonce ? undefined : null
     const { hash } = receipt
     const digest = forms.get(hash)?.digest ?? OTHER_HASH
