@@ -64,8 +64,8 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   let failing: { readonly sinceMs: number; readonly problem: string } | null = null
   let working: Promise<void> | undefined
 
-  /** @returns why it was not taken, or null. */
-  const deliver = async (notice: Notice): Promise<string | null> => {
+  /** @returns why it was not taken, or null; and whether what was told is the reason, and not the target. */
+  const deliver = async (notice: Notice): Promise<{ problem: string | null; isRefused?: boolean }> => {
     const { headers, body } = requestOf(config, notice, source)
     try {
       const answer = await request(config.url.reveal(), {
@@ -75,16 +75,19 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
       })
       await answer.body.dump()
       const { statusCode } = answer
-      return statusCode >= 200 && statusCode < 300 ? null : `it answers ${statusCode}`
+      if (statusCode >= 200 && statusCode < 300) return { problem: null }
+      return { problem: `it answers ${statusCode}`, isRefused: isRefusal(statusCode) }
     } catch (error) {
       const { name: kind, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
-      return kind === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : `not reached (${code ?? kind})`
+      const problem =
+        kind === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : `not reached (${code ?? kind})`
+      return { problem }
     }
   }
   const work = async () => {
     let waitMs = RETRY_MS
     for (let next = queue[0]; next !== undefined && !stop.signal.aborted; next = queue[0]) {
-      const problem = await deliver(next)
+      const { problem, isRefused } = await deliver(next)
       if (problem === null) {
         failing = null
         waitMs = RETRY_MS
@@ -93,6 +96,7 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
       onDelivery(name, problem === null ? 'delivered' : isOld ? 'dropped' : 'failed')
       // While it was told, those before the others may have gone.
       if ((problem === null || isOld) && queue[0] === next) queue.shift()
+      else if (isRefused === true) putBehind(next, queue)
       if (problem === null) continue
       await clock.sleep(waitMs, stop.signal).catch(() => undefined)
       waitMs = Math.min(2 * waitMs, RETRY_MS_MAX)
@@ -117,6 +121,16 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
       await agent.destroy()
     },
   }
+}
+
+/** Statuses of a key, an address or a limit: they are of the target, and of whatever it is told. */
+const OF_TARGET = [401, 403, 404, 408, 425, 429]
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !OF_TARGET.includes(status)
+
+/** Let the others pass what is refused; all of its incident goes with it, as its end may not come before its beginning. */
+function putBehind({ key }: Notice, queue: Notice[]): void {
+  const [own, others] = [queue.filter((each) => each.key === key), queue.filter((each) => each.key !== key)]
+  queue.splice(0, queue.length, ...others, ...own)
 }
 
 /** A target that is away for less loses nothing. */

@@ -172,6 +172,44 @@ it('tries again until a target takes it, and tells what waited in its order', as
   expect(out.targets()[0]?.failingSinceMs).toBeNull()
 })
 
+it('lets what it does not refuse pass a notice that a target refuses, and keeps each incident in its order', async () => {
+  const told: string[] = []
+  const refused = new Set<string>()
+  let refuses = true
+  let onTold = () => {}
+  const url = await serverThat(async (request, response) => {
+    const { action, code } = JSON.parse(await text(request))
+    const isRefused = refuses && code === 'node.alone'
+    response.writeHead(isRefused ? 400 : 202).end()
+    if (isRefused) refused.add(action)
+    else told.push(`${action} ${code}`)
+    onTold()
+  })
+  const until = (count: number) =>
+    new Promise<void>((resolve) => {
+      onTold = () => told.length >= count && resolve()
+      onTold()
+    })
+  const sleep = (_ms: number, signal?: AbortSignal) => systemClock.sleep(1, signal)
+  const target = createAlarmTarget(webhook(url), {
+    ...{ clock: { nowMs: () => 0, sleep }, source: 'rolekeeper test', onDelivery: () => {} },
+  })
+  closing.push(target.close)
+  const notice = (code: string, action: Notice['action'] = 'trigger'): Notice => ({
+    ...{ action, key: code, code, about: '', message: '', fix: '', severity: 'error', atMs: 0 },
+  })
+  target.push(notice('node.alone'))
+  target.push(notice('signer.safe'))
+  target.push(notice('node.alone', 'resolve'))
+  target.push(notice('disk.low'))
+  await until(2)
+  expect(told).toEqual(['trigger signer.safe', 'trigger disk.low'])
+  refuses = false
+  await until(4)
+  expect(told.slice(2)).toEqual(['trigger node.alone', 'resolve node.alone'])
+  expect([...refused]).toEqual(['trigger'])
+})
+
 it('waits a minute at the most between two tries, and as little as at first once something was taken', async () => {
   const refusals = [8, 1]
   const url = await serverThat((_, response) => {
