@@ -9,6 +9,7 @@ import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { createExperience } from '../../src/keeper/experience.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { HOUR_MS, hourPage, LOT } from '../support/hourly-pages.ts'
+import { inOrder } from '../support/in-order.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const log = createLog({ level: 'silent', secrets: [] })
@@ -71,47 +72,49 @@ async function known(worksFor?: 'vaults') {
   return own.now([]).map(({ of, won }) => [of, Math.round(won)])
 }
 
-it('raises an alarm once ten that were won came to less than was said, by more than the band and not by chance', async () => {
-  await close()
-  for (let lot = 0; lot < 9; lot += 1) await win(lot % 2 === 0 ? 1_030_000_000n : 1_050_000_000n)
-  await close()
-  expect(await known()).toEqual([['bid', 9]])
-  expect(alarms).toEqual([])
-  await win(1_050_000_000n)
-  await close()
-  expect(await known()).toEqual([['bid', 10]])
-  expect(alarms.map(({ code }) => code)).toEqual(['money.short'])
-  expect(alarms[0]?.message).toMatch(/came 4\.0\d % of the price less than was said/)
-  // Interest of a day is less even than a price.
-  await known('vaults')
-  expect(alarms.length).toBe(1)
-})
+inOrder('what one journal has learned', () => {
+  it('raises an alarm once ten that were won came to less than was said, by more than the band and not by chance', async () => {
+    await close()
+    for (let lot = 0; lot < 9; lot += 1) await win(lot % 2 === 0 ? 1_030_000_000n : 1_050_000_000n)
+    await close()
+    expect(await known()).toEqual([['bid', 9]])
+    expect(alarms).toEqual([])
+    await win(1_050_000_000n)
+    await close()
+    expect(await known()).toEqual([['bid', 10]])
+    expect(alarms.map(({ code }) => code)).toEqual(['money.short'])
+    expect(alarms[0]?.message).toMatch(/came 4\.0\d % of the price less than was said/)
+    // Interest of a day is less even than a price.
+    await known('vaults')
+    expect(alarms.length).toBe(1)
+  })
 
-it('counts what a fund bought and sold again, by what was said of the lot', async () => {
-  const id = 'f'.repeat(32)
-  const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
-  const proposal = proposalOf({ kind: 'bid', lot: id, said })
-  await journal.open(workflowOf('succeeded', { id, opportunity: id, role: 'rfq-bidder', proposal }))
-  await close({ token: TOKEN, assets: -1n, workflowId: id })
-  const own = createExperience(
-    { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
-    { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
-  )
-  const recovered = [id, 'another lot'].map((lot) => ({
-    ...{ lot, paidUsdMicros: 90n, cameUsdMicros: 95n },
-    atMs: atHour * HOUR_MS,
-  }))
-  own.now(recovered)
-  own.begin()
-  const ofLane = (each: typeof recovered) => own.now(each).find(({ of }) => of === 'lane:liquid')
-  const once = { won: 1, errors: -0.05, gains: 0.05 }
-  await expect.poll(() => ofLane([])).toMatchObject(once)
-  expect(ofLane(recovered)).toMatchObject(once)
-})
+  it('counts what a fund bought and sold again, by what was said of the lot', async () => {
+    const id = 'f'.repeat(32)
+    const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
+    const proposal = proposalOf({ kind: 'bid', lot: id, said })
+    await journal.open(workflowOf('succeeded', { id, opportunity: id, role: 'rfq-bidder', proposal }))
+    await close({ token: TOKEN, assets: -1n, workflowId: id })
+    const own = createExperience(
+      { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
+      { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
+    )
+    const recovered = [id, 'another lot'].map((lot) => ({
+      ...{ lot, paidUsdMicros: 90n, cameUsdMicros: 95n },
+      atMs: atHour * HOUR_MS,
+    }))
+    own.now(recovered)
+    own.begin()
+    const ofLane = (each: typeof recovered) => own.now(each).find(({ of }) => of === 'lane:liquid')
+    const once = { won: 1, errors: -0.05, gains: 0.05 }
+    await expect.poll(() => ofLane([])).toMatchObject(once)
+    expect(ofLane(recovered)).toMatchObject(once)
+  })
 
-it('says nothing of what stays in the band', async () => {
-  for (let lot = 0; lot < 60; lot += 1) await win(1_000_000_000n)
-  await close()
-  expect((await known())[0]?.[1]).toBeGreaterThan(60)
-  expect(alarms).toEqual([])
+  it('says nothing of what stays in the band', async () => {
+    for (let lot = 0; lot < 60; lot += 1) await win(1_000_000_000n)
+    await close()
+    expect((await known())[0]?.[1]).toBeGreaterThan(60)
+    expect(alarms).toEqual([])
+  })
 })

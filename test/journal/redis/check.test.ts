@@ -5,6 +5,7 @@ import { RolekeeperError } from '../../../src/errors.ts'
 import { foundFleet } from '../../../src/journal/redis/generation.ts'
 import { keysOf } from '../../../src/journal/redis/keys.ts'
 import { readRedisJournal } from '../../../src/journal/redis/open-reads.ts'
+import { inOrder } from '../../support/in-order.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, storeAt, takeSeat } from '../../support/redis-fleet.ts'
 
@@ -29,7 +30,7 @@ const refusal = async (endpoint: Partial<Endpoint>, replicas = 0): Promise<Rolek
   throw new TypeError('it connected')
 }
 
-describe('the start check of Redis', () => {
+inOrder('the start check of Redis', () => {
   it('refuses each setting that does not keep what was acknowledged, with the line to write', async () => {
     await foundFleet(storeAt(redis.port, 'main'))
     const client = redis.client()

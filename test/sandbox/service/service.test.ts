@@ -12,6 +12,7 @@ import { type PreparedWorkflow, preparedWorkflow } from '../../../src/service/co
 import { marketResource } from '../../../src/service/contract/resources.ts'
 import { vaultResource } from '../../../src/service/contract/vault-resources.ts'
 import { poorDonor } from '../../support/donor.ts'
+import { inOrder } from '../../support/in-order.ts'
 import { BTC, createScene, type Scene, usd } from '../indexer/scene.ts'
 import { newKey, secretHeaders } from './fixture.ts'
 
@@ -105,99 +106,101 @@ const mint = (to: Address, assets: bigint) =>
     args: [to, assets],
   })
 
-it('carries a liquidation and its claim to final success on a real chain', async () => {
-  const [borrower, liquidator] = [await scene.actor(), await scene.actor()]
-  const [market, vault] = [scene.at('btcMarket'), scene.at('primeVault')]
-  await scene.deposit(BTC, borrower, '1')
-  await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
-  await indexed(await mint(liquidator, usd('20000')))
-  const input = {
-    marketAddress: market,
-    vaultAddress: vault,
-    borrowerAddress: borrower,
-    repayAssets: usd('20000').toString(),
-    minCollateralAssets: '1',
-    recipientAddress: liquidator,
-  }
-  const early = await prepare('role.liquidator.liquidate', liquidator, input)
-  expect(early.preflight.blockedReasons).toEqual(['position_not_liquidatable'])
+inOrder('a service on one chain', () => {
+  it('carries a liquidation and its claim to final success on a real chain', async () => {
+    const [borrower, liquidator] = [await scene.actor(), await scene.actor()]
+    const [market, vault] = [scene.at('btcMarket'), scene.at('primeVault')]
+    await scene.deposit(BTC, borrower, '1')
+    await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
+    await indexed(await mint(liquidator, usd('20000')))
+    const input = {
+      marketAddress: market,
+      vaultAddress: vault,
+      borrowerAddress: borrower,
+      repayAssets: usd('20000').toString(),
+      minCollateralAssets: '1',
+      recipientAddress: liquidator,
+    }
+    const early = await prepare('role.liquidator.liquidate', liquidator, input)
+    expect(early.preflight.blockedReasons).toEqual(['position_not_liquidatable'])
 
-  await scene.price(BTC, '45000')
-  await scene.caughtUp(canonical)
-  const prepared = await prepare('role.liquidator.liquidate', liquidator, input)
-  expect(prepared.preflight.blockedReasons).toEqual([])
-  const done = await carryOut(prepared, liquidator)
-  expect(done).toMatchObject({ status: 'final_success', canonicalPostconditions: [{ satisfied: true }] })
+    await scene.price(BTC, '45000')
+    await scene.caughtUp(canonical)
+    const prepared = await prepare('role.liquidator.liquidate', liquidator, input)
+    expect(prepared.preflight.blockedReasons).toEqual([])
+    const done = await carryOut(prepared, liquidator)
+    expect(done).toMatchObject({ status: 'final_success', canonicalPostconditions: [{ satisfied: true }] })
 
-  const { claimId } = canonical.snapshot().claims[0] ?? { claimId: '' }
-  const settlement = { marketAddress: market, claimId }
-  const tooSoon = await prepare('role.liquidator.settleLiquidationClaim', liquidator, settlement)
-  expect(tooSoon.preflight.blockedReasons).toEqual(['claim_not_settleable_yet'])
-  await scene.client.increaseTime({ seconds: 2 })
-  await scene.client.mine({ blocks: 1 })
-  await scene.caughtUp(canonical)
-  const settle = await prepare('role.liquidator.settleLiquidationClaim', liquidator, settlement)
-  expect(settle.preflight.blockedReasons).toEqual([])
-  expect((await carryOut(settle, liquidator)).status).toBe('final_success')
-})
+    const { claimId } = canonical.snapshot().claims[0] ?? { claimId: '' }
+    const settlement = { marketAddress: market, claimId }
+    const tooSoon = await prepare('role.liquidator.settleLiquidationClaim', liquidator, settlement)
+    expect(tooSoon.preflight.blockedReasons).toEqual(['claim_not_settleable_yet'])
+    await scene.client.increaseTime({ seconds: 2 })
+    await scene.client.mine({ blocks: 1 })
+    await scene.caughtUp(canonical)
+    const settle = await prepare('role.liquidator.settleLiquidationClaim', liquidator, settlement)
+    expect(settle.preflight.blockedReasons).toEqual([])
+    expect((await carryOut(settle, liquidator)).status).toBe('final_success')
+  })
 
-it('falls back when a real reorg drops the transaction, and latches anew at its new block', async () => {
-  const borrower = await scene.actor()
-  await scene.price(BTC, '60000')
-  await scene.deposit(BTC, borrower, '1')
-  await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
-  await scene.price(BTC, '45000')
-  const call = await scene.liquidation(BTC, 'primeVault', borrower, usd('1000'))
-  await indexed(await mint(call.account, usd('9000')))
-  const prepared = await prepare('role.liquidator.liquidate', call.account, {
-    marketAddress: scene.at('btcMarket'),
-    vaultAddress: scene.at('primeVault'),
-    borrowerAddress: borrower,
-    repayAssets: usd('1000').toString(),
-    minCollateralAssets: '1',
-    recipientAddress: call.account,
+  it('falls back when a real reorg drops the transaction, and latches anew at its new block', async () => {
+    const borrower = await scene.actor()
+    await scene.price(BTC, '60000')
+    await scene.deposit(BTC, borrower, '1')
+    await scene.borrow(BTC, 'primeVault', borrower, usd('40000'))
+    await scene.price(BTC, '45000')
+    const call = await scene.liquidation(BTC, 'primeVault', borrower, usd('1000'))
+    await indexed(await mint(call.account, usd('9000')))
+    const prepared = await prepare('role.liquidator.liquidate', call.account, {
+      marketAddress: scene.at('btcMarket'),
+      vaultAddress: scene.at('primeVault'),
+      borrowerAddress: borrower,
+      repayAssets: usd('1000').toString(),
+      minCollateralAssets: '1',
+      recipientAddress: call.account,
+    })
+    const { requestId } = prepared
+    const carryOutCall = async () => {
+      const txHash = await scene.client.writeContract(call)
+      await indexed(txHash)
+      const { chainId } = scene.deployment
+      await ask(`/v1/workflows/${requestId}/transactions`, { order: 1, chainId, txHash })
+      return canonical.snapshot().block.number
+    }
+    const latched = (at: bigint | null) => [{ satisfied: at !== null, blockNumber: at?.toString() ?? null }]
+    const first = await carryOutCall()
+    expect(await progress(requestId)).toMatchObject({
+      status: 'persisted_visible',
+      canonicalPostconditions: latched(first),
+    })
+    await scene.rpc('anvil_reorg', 1, [])
+    expect(await progress(requestId)).toMatchObject({
+      status: 'submitted',
+      canonicalPostconditions: latched(null),
+    })
+    const second = await carryOutCall()
+    expect(second).toBe(first + 1n)
+    expect((await afterBlock(requestId)).status).toBe('persisted_visible')
+    expect(await afterBlock(requestId)).toMatchObject({
+      status: 'final_success',
+      canonicalPostconditions: latched(second),
+    })
   })
-  const { requestId } = prepared
-  const carryOutCall = async () => {
-    const txHash = await scene.client.writeContract(call)
-    await indexed(txHash)
-    const { chainId } = scene.deployment
-    await ask(`/v1/workflows/${requestId}/transactions`, { order: 1, chainId, txHash })
-    return canonical.snapshot().block.number
-  }
-  const latched = (at: bigint | null) => [{ satisfied: at !== null, blockNumber: at?.toString() ?? null }]
-  const first = await carryOutCall()
-  expect(await progress(requestId)).toMatchObject({
-    status: 'persisted_visible',
-    canonicalPostconditions: latched(first),
-  })
-  await scene.rpc('anvil_reorg', 1, [])
-  expect(await progress(requestId)).toMatchObject({
-    status: 'submitted',
-    canonicalPostconditions: latched(null),
-  })
-  const second = await carryOutCall()
-  expect(second).toBe(first + 1n)
-  expect((await afterBlock(requestId)).status).toBe('persisted_visible')
-  expect(await afterBlock(requestId)).toMatchObject({
-    status: 'final_success',
-    canonicalPostconditions: latched(second),
-  })
-})
 
-it('shows rows that are as the schemas say, by their real ids', async () => {
-  const { items } = (await ask('/v1/markets')) as { items: { id: string }[] }
-  const ids = items.map(({ id }) => id)
-  expect(ids).toHaveLength(2)
-  for (const id of ids) marketResource.parse(await ask(`/v1/markets/${id}`))
-  vaultResource.parse(await ask(`/v1/vaults/${scene.at('primeVault')}`))
-  const selected = await ask(`/v1/markets/${ids[0]}?fields=oracle.priceWad&fields=paused`)
-  expect(Object.keys(selected as object).sort()).toEqual([
-    'address',
-    'chainId',
-    'freshness',
-    'id',
-    'oracle',
-    'paused',
-  ])
+  it('shows rows that are as the schemas say, by their real ids', async () => {
+    const { items } = (await ask('/v1/markets')) as { items: { id: string }[] }
+    const ids = items.map(({ id }) => id)
+    expect(ids).toHaveLength(2)
+    for (const id of ids) marketResource.parse(await ask(`/v1/markets/${id}`))
+    vaultResource.parse(await ask(`/v1/vaults/${scene.at('primeVault')}`))
+    const selected = await ask(`/v1/markets/${ids[0]}?fields=oracle.priceWad&fields=paused`)
+    expect(Object.keys(selected as object).sort()).toEqual([
+      'address',
+      'chainId',
+      'freshness',
+      'id',
+      'oracle',
+      'paused',
+    ])
+  })
 })
