@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { printable, RolekeeperError } from '../errors.ts'
+import type { Outlet } from '../ops/outlet.ts'
 import { perhaps } from './nearest.ts'
 
 /** An option of a command: a switch, or with the name of its value. */
@@ -16,12 +17,20 @@ type Given<O extends Options> = {
   readonly [name in keyof O]?: O[name] extends { readonly value: string } ? string : true
 }
 
+/** Where what lasts says what it does. */
+export type Outlets = { readonly screen: Outlet; readonly log: Outlet }
+
 /** Where a command reads from and writes to. */
 export type Io = {
   /** Standard output: what was asked for. */
   readonly out: (text: string) => void
   /** Standard error: what happens meanwhile. */
   readonly err: (text: string) => void
+  /**
+   * Standard output and standard error of what goes on for as long as it is let: it does not end because nobody reads what it
+   * says. Absent where both are taken for certain.
+   */
+  readonly outlets?: () => Outlets
   readonly outIsTty: boolean
   readonly errIsTty: boolean
   /** Standard input line by line; absent where nobody answers. */

@@ -1,6 +1,7 @@
 import type { Keeper } from '../keeper/keeper.ts'
 import type { KeeperEvent } from '../ops/events.ts'
-import type { Io } from './command.ts'
+import type { Outlet } from '../ops/outlet.ts'
+import type { Io, Outlets } from './command.ts'
 import { type GivenPlace, placeText } from './place.ts'
 
 /** What ends a session early. */
@@ -99,6 +100,16 @@ export async function atMost(ms: number, work: Promise<unknown>): Promise<void> 
   } finally {
     clearTimeout(timeout)
   }
+}
+
+/** Where a session says what it does. */
+export function outletsOf(io: Io): Outlets {
+  const certain = (name: Outlet['name'], write: Outlet['write']): Outlet => ({
+    name,
+    write,
+    lost: () => null,
+  })
+  return io.outlets?.() ?? { screen: certain('screen', io.out), log: certain('log', io.err) }
 }
 
 /** Shows a keeper's events on standard output. */

@@ -6,6 +6,7 @@ import { type Accounts, openAccounts } from '../journal/accounts.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
+import type { Outlet } from '../ops/outlet.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { sitAlone } from './alone.ts'
@@ -50,6 +51,8 @@ export type Keeper = {
 export type KeeperDeps = {
   readonly log: Log
   readonly version: string
+  /** What its log and its screen are written to, to say so where they are lost. */
+  readonly outlets?: readonly Outlet[]
   readonly clock?: Clock
   /** `orders`: no agent decides anything; what people submitted and what is in flight is carried. */
   readonly duty?: 'orders'
@@ -75,6 +78,7 @@ class ComposedKeeper implements Keeper {
   readonly #sources: Sources
   readonly #secrets: WatchedSecrets
   readonly #version: string
+  readonly #outlets: readonly Outlet[]
   readonly #loosens: readonly string[]
   /** Closed together when the keeper stops, or could not start; the records last. */
   readonly #opened: (() => unknown)[] = []
@@ -95,13 +99,14 @@ class ComposedKeeper implements Keeper {
 
   constructor(
     config: RunConfig,
-    { log, version, clock = systemClock, duty, loosens = [] }: KeeperDeps,
+    { log, version, outlets = [], clock = systemClock, duty, loosens = [] }: KeeperDeps,
     candidates: readonly Watched[],
   ) {
     this.#config = config
     this.#log = log
     this.#clock = clock
     this.#version = version
+    this.#outlets = outlets
     this.#loosens = loosens
     this.#decides = duty !== 'orders'
     this.#candidates = candidates
@@ -257,15 +262,13 @@ class ComposedKeeper implements Keeper {
     const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
     return {
       ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
-      control: () => seating.control(),
-      standing: () => seating.standing(),
+      ...{ control: () => seating.control(), standing: () => seating.standing() },
       fleet: () => seating.gauges(),
       feed: () => this.#feed?.state() ?? null,
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),
-      sweptAtMs: () => this.#sweptAtMs,
-      diskFreeBytes: watchDisk(this.#config.directory),
-      behindServiceMs: () => this.#behindServiceMs,
+      ...{ sweptAtMs: () => this.#sweptAtMs, behindServiceMs: () => this.#behindServiceMs },
+      ...{ diskFreeBytes: watchDisk(this.#config.directory), outlets: this.#outlets },
       cap: this.#config.limits,
       kept: () => ({
         audit: seating.audit.state(),

@@ -7,6 +7,7 @@ export const FACETS = [
   'journal',
   'audit',
   'disk',
+  'output',
   'clock',
   'secrets',
   'seats',

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs'
 import { pino } from 'pino'
 import { BrokenInvariant, printable, RolekeeperError } from '../errors.ts'
 import { createScrubber, type Secrets } from './scrub.ts'
@@ -17,7 +16,7 @@ export type LogOptions = {
   readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Values that must never leave: {@link createScrubber}. */
   readonly secrets: Secrets
-  /** Takes whole lines; standard error where absent, because standard output belongs to `--json`. */
+  /** Takes whole lines: an outlet's, as nothing may end or stand still by what is only said. A silent log needs none. */
   readonly write?: (line: string) => void
 }
 
@@ -28,7 +27,7 @@ const FACT_LENGTH_MAX = 500
  * Create the log. Three fences: facts are an allowlist by their type and checked again here, an error gives its code,
  * sentence, facts and fix only, and every finished line passes the scrubber.
  */
-export function createLog({ level, secrets, write = toStandardError }: LogOptions): Log {
+export function createLog({ level, secrets, write = () => {} }: LogOptions): Log {
   const scrub = createScrubber(secrets)
   const logger = pino(
     {
@@ -48,11 +47,6 @@ export function createLog({ level, secrets, write = toStandardError }: LogOption
         message,
       )
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
-}
-
-const toStandardError = (line: string) => {
-  // Synchronous: the line that explains a crash must be out before the crash.
-  writeSync(process.stderr.fd, line)
 }
 
 function plain(facts: Facts = {}): Record<string, string | number | boolean | null> {

@@ -12,8 +12,7 @@ it('a nonce that an authorization by our key took is seen at the head that holds
   onTestFinished(() => chain.stop())
   const transport = http(chain.rpcUrl)
   const client = createTestClient({ mode: 'anvil', transport }).extend(publicActions)
-  const walletOf = () =>
-    createWalletClient({ account: privateKeyToAccount(generatePrivateKey()), chain: null, transport })
+  const walletOf = () => createWalletClient({ account: privateKeyToAccount(generatePrivateKey()), transport })
   const [ours, other] = [walletOf(), walletOf()]
   for (const { account } of [ours, other])
     await client.setBalance({ address: account.address, value: parseEther('1') })
@@ -37,8 +36,10 @@ it('a nonce that an authorization by our key took is seen at the head that holds
     ...{ account: ours.account, contractAddress: zeroAddress, chainId: testChainId, nonce: 1 },
   })
   await client.setAutomine(false)
-  await ours.sendTransaction({ to: signer, nonce: 0 })
-  await other.sendTransaction({ to: zeroAddress, authorizationList: [authorization], gas: 100_000n })
+  await ours.sendTransaction({ chain: null, to: signer, nonce: 0 })
+  await other.sendTransaction({
+    ...{ chain: null, to: zeroAddress, authorizationList: [authorization], gas: 100_000n },
+  })
   moved = Promise.withResolvers()
   await client.mine({ blocks: 1 })
   await moved.promise

@@ -1,6 +1,6 @@
 import { command, usageError } from '../command.ts'
 import { durationMs } from '../options.ts'
-import { createInterrupts, createShow, runSession } from '../session.ts'
+import { createInterrupts, createShow, outletsOf, runSession } from '../session.ts'
 
 /** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
 export const run = command({
@@ -28,17 +28,26 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const { isWellKnown } = await import('../../sign/well-known.ts')
     const { createLog } = await import('../../ops/log.ts')
     const config = await openRunConfig(file, { env: io.env, isWellKnown })
-    const log = createLog({ level: 'info', secrets: () => secretsOf(config) })
+    const { screen, log: lines } = outletsOf(io)
+    const log = createLog({ level: 'info', secrets: () => secretsOf(config), write: lines.write })
     const { createKeeper } = await import('../../keeper/keeper.ts')
     const { version } = await import('../version.ts')
     const { leavePlace } = await import('../place.ts')
     leavePlace(config, file)
     const interrupts = createInterrupts(() => {})
     try {
-      const keeper = createKeeper(config, { log, version, loosens: hashesOf(loosen) })
+      const keeper = createKeeper(config, {
+        log,
+        version,
+        loosens: hashesOf(loosen),
+        outlets: [screen, lines],
+      })
       // What goes to a file or to a journal of the system is no place for a key.
       const linkTo = io.outIsTty ? { linkTo: config.directory } : {}
-      const show = await createShow(io, { json: json === true, config: file, ...linkTo })
+      const show = await createShow(
+        { ...io, out: screen.write },
+        { json: json === true, config: file, ...linkTo },
+      )
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })
     } finally {

@@ -1,11 +1,12 @@
-import { openSync, writeSync } from 'node:fs'
+import { openSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Keeper } from '../../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
-import { command } from '../command.ts'
+import { createOutlet } from '../../ops/outlet.ts'
+import { command, type Outlets } from '../command.ts'
 import { DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
 import type { SandboxProcess } from '../sandbox-process.ts'
-import { createInterrupts, createShow, runSession } from '../session.ts'
+import { createInterrupts, createShow, outletsOf, runSession } from '../session.ts'
 
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
@@ -51,13 +52,15 @@ Ctrl-C ends it; started again, it resumes what was in flight.
       const first = await Promise.race([sandbox.ready.then(() => 'ready'), interrupts.first])
       progress.end()
       if (first !== 'ready') return 0
-      const keeper = await createSandboxKeeper(directory, { json, shadow: given.shadow === true })
+      const { screen, log } = outletsOf(io)
+      const shadow = given.shadow === true
+      const keeper = await createSandboxKeeper(directory, { json, shadow, screen, log })
       const { begin } = sandbox
       keeper.onEvent(({ type }) => {
         if (type === 'ready') begin()
       })
       return await runSession(keeper, {
-        show: await createShow(io, { json, ...given, linkTo: directory }),
+        show: await createShow({ ...io, out: screen.write }, { json, ...given, linkTo: directory }),
         interrupted: interrupts.first,
         broken: sandbox.ended,
         forMs,
@@ -70,9 +73,12 @@ Ctrl-C ends it; started again, it resumes what was in flight.
   },
 })
 
-type How = { readonly json: boolean; readonly shadow: boolean }
+type How = Outlets & { readonly json: boolean; readonly shadow: boolean }
 
-async function createSandboxKeeper(directory: string, { json, shadow }: How): Promise<Keeper> {
+async function createSandboxKeeper(
+  directory: string,
+  { json, shadow, screen, ...out }: How,
+): Promise<Keeper> {
   const { sandboxConfig } = await import('../sandbox-config.ts')
   const { secretsOf } = await import('../../config/config.ts')
   const { createLog } = await import('../../ops/log.ts')
@@ -82,11 +88,9 @@ async function createSandboxKeeper(directory: string, { json, shadow }: How): Pr
   const inShadow = written.agents.map((agent) => ({ ...agent, mode: 'shadow' as const }))
   const config = shadow ? { ...written, agents: inShadow } : written
   const secrets = () => secretsOf(config)
-  if (json) return createKeeper(config, { version, log: createLog({ level: 'info', secrets }) })
   // The timeline has the terminal to itself.
-  const file = openSync(join(directory, 'keeper.log'), 'w', 0o600)
-  const write = (line: string) => {
-    writeSync(file, line)
-  }
-  return createKeeper(config, { version, log: createLog({ level: 'info', secrets, write }) })
+  const inFile = () => createOutlet('log', openSync(join(directory, 'keeper.log'), 'w', 0o600), Date.now)
+  const lines = json ? out.log : inFile()
+  const log = createLog({ level: 'info', secrets, write: lines.write })
+  return createKeeper(config, { version, log, outlets: [screen, lines] })
 }

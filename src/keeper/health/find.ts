@@ -5,7 +5,14 @@ import { budgetFinding } from './duty-findings.ts'
 import { keptFindings } from './kept-findings.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
 import { noncesFinding } from './nonce-findings.ts'
-import { clockFinding, controlFindings, diskFinding, journalFinding, seatsFinding } from './own-findings.ts'
+import {
+  clockFinding,
+  controlFindings,
+  diskFinding,
+  journalFinding,
+  outletFinding,
+  seatsFinding,
+} from './own-findings.ts'
 import type { Probes } from './probes.ts'
 import {
   approvalsFinding,
@@ -27,6 +34,7 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     ...controlFindings(deps.control()),
     journalFinding(probes.journalFailed(), live.length),
     diskFinding(deps, deps.diskFreeBytes()),
+    ...deps.outlets.map((outlet) => outletFinding(outlet, nowMs)),
     clockFinding({ nowMs, headMs: headAtMs, servers: { 'the service': deps.behindServiceMs() } }),
     seatsFinding(deps.standing()),
     chainFinding(

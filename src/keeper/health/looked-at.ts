@@ -5,6 +5,7 @@ import type { RolekeeperError } from '../../errors.ts'
 import type { Cap } from '../../guard/budget.ts'
 import type { Control } from '../../ops/control.ts'
 import type { FleetGauges } from '../../ops/metrics/fleet-metrics.ts'
+import type { Outlet } from '../../ops/outlet.ts'
 import type { Feed } from '../../service/events/feed.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
@@ -33,6 +34,7 @@ export type HealthDeps = {
   readonly sweptAtMs: () => number | null
   /** What is left on the disk of the state directory; null where that is not known. */
   readonly diskFreeBytes: () => number | null
+  readonly outlets: readonly Outlet[]
   /** What all roles together may move; absent: each has its own limits alone. */
   readonly cap: Cap | undefined
   readonly directory: string

@@ -3,6 +3,7 @@ import { printable, RolekeeperError } from '../../errors.ts'
 import type { Control, Pulled } from '../../ops/control.ts'
 import { directoryText } from '../../ops/directory.ts'
 import type { Finding } from '../../ops/facet.ts'
+import type { Outlet } from '../../ops/outlet.ts'
 import { duration } from '../../units.ts'
 import { judgeClock, type Times } from '../doctor/clock.ts'
 import type { Standing } from '../seating.ts'
@@ -99,6 +100,27 @@ export function diskFinding({ directory }: Pick<RunConfig, 'directory'>, freeByt
     { fix: 'make room there: what cannot be written is not signed.', retry: 'later' },
   )
   return { ...where, state, error }
+}
+
+/** What was lost longer ago says nothing of now. */
+const LOST_MS = 60_000
+
+/** Whether what is said is taken. Pure. */
+export function outletFinding({ name, lost }: Outlet, nowMs: number): Finding {
+  const where = { facet: 'output', about: name } as const
+  const last = lost()
+  if (last === null || Math.abs(nowMs - last.atMs) > LOST_MS)
+    return { ...where, state: 'ok', message: 'what is written is taken' }
+  const error = new RolekeeperError(
+    'output.lost',
+    `The ${name} is lost: ${last.problem}; ${last.count} lines since the start. The keeper goes on.`,
+    {
+      fix: `see what reads the ${name} of this process; what it lacks is in the journal and in the audit.`,
+      facts: { output: name },
+      retry: 'later',
+    },
+  )
+  return { ...where, state: 'warning', error }
 }
 
 /** Whether our clock is right, as the doctor judges it. Pure. */

@@ -62,6 +62,7 @@ export const ALARM_CODES: readonly string[] = [
     'node.wrong_chain',
   ],
   ...['nonce.not_adopted', 'nonce.not_final', 'nonce.passed_by', 'nonce.stuck'],
+  ...['output.lost'],
   ...['policy.loosened', 'policy.monitor_refused', 'policy.not_taken_up'],
   ...['queue.deaf', 'queue.refused', 'queue.unreachable'],
   ...['rfq-bidder.experience_against'],

@@ -60,6 +60,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,
     diskFreeBytes: () => null,
+    outlets: [],
     cap: undefined,
   })
   try {
@@ -92,6 +93,7 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
     fleet: () => null,
     ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
     diskFreeBytes: () => null,
+    outlets: [],
     cap: undefined,
     control: () => ({ killed: false, paused: false, pulled: [] }),
   })
