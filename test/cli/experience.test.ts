@@ -7,6 +7,7 @@ import { learn } from '../../src/accounts/learn.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { runCommand } from '../support/commands.ts'
+import { inOrder } from '../support/in-order.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const LOT: Address = `0x${'b7'.repeat(20)}`
@@ -64,45 +65,49 @@ afterAll(() => rmSync(directory, { recursive: true }))
 
 const run = (...args: readonly string[]) => runCommand([...args, '--directory', directory])
 
-it('says what came of what was said, and what is paid for it', async () => {
-  const { out } = await run('pnl')
-  expect(out.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
-    ['role', 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
-    ['rfq-bidder', '+$50.00', '+$70.00', '+$0.00', '+$0.00', '+$0.00', '+$70.00', '1'],
-    [''],
-  ])
-  const { out: csv } = await run('pnl', '--by', 'line', '--csv')
-  expect(csv.split('\n')[1]).toBe(
-    `1970-01-01T01:00:00.000Z,2,rfq-bidder,moved,-900,sUSD,-900,${DESK},${point(99).hash},${bid.id}`,
-  )
-  const { out: json } = await run('pnl', '--by', 'workflow', '--json', '--role', 'rfq-bidder')
-  expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({
-    workflow: bid.id,
-    moved: '70000000',
-    said: '50000000',
+inOrder('rolekeeper experience, in one directory', () => {
+  it('says what came of what was said, and what is paid for it', async () => {
+    const { out } = await run('pnl')
+    expect(out.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
+      ['role', 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
+      ['rfq-bidder', '+$50.00', '+$70.00', '+$0.00', '+$0.00', '+$0.00', '+$70.00', '1'],
+      [''],
+    ])
+    const { out: csv } = await run('pnl', '--by', 'line', '--csv')
+    expect(csv.split('\n')[1]).toBe(
+      `1970-01-01T01:00:00.000Z,2,rfq-bidder,moved,-900,sUSD,-900,${DESK},${point(99).hash},${bid.id}`,
+    )
+    const { out: json } = await run('pnl', '--by', 'workflow', '--json', '--role', 'rfq-bidder')
+    expect(JSON.parse(json.split('\n')[0] ?? '')).toMatchObject({
+      workflow: bid.id,
+      moved: '70000000',
+      said: '50000000',
+    })
+    expect((await run('pnl', '--role', 'liquidator')).out).toBe('Nothing is entered yet.\n')
+    expect((await run('pnl', '--since', '24h')).out).toBe('Nothing is entered of the last 24h.\n')
   })
-  expect((await run('pnl', '--role', 'liquidator')).out).toBe('Nothing is entered yet.\n')
-  expect((await run('pnl', '--since', '24h')).out).toBe('Nothing is entered of the last 24h.\n')
-})
 
-it('refuses what it does not know, and names what it does', async () => {
-  expect(await run('pnl', '--by', 'moon')).toMatchObject({ code: 2 })
-  expect((await run('pnl', '--by', 'moon')).err).toContain('give one of role, day')
-  expect((await run('pnl', '--json', '--csv')).err).toContain('give one')
-  expect((await run('experience', 'forget', 'baker')).err).toContain('give one of: rfq-bidder')
-  expect((await run('experience')).err).toContain('write `show` or `forget ROLE`')
-  expect((await run('experience', 'reset')).err).toContain('"reset" is nothing that can be done.')
-  expect((await run('experience', 'show', 'rfq-bidder')).err).toContain('There is no place for "rfq-bidder"')
-  expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
-  expect((await run('experience', 'show', '--role', 'rfq-bider')).err).toContain('perhaps `rfq-bidder`')
-  expect((await run('experience', 'show', '--role', 'rfq-bidder')).out).toContain('bid ')
-})
+  it('refuses what it does not know, and names what it does', async () => {
+    expect(await run('pnl', '--by', 'moon')).toMatchObject({ code: 2 })
+    expect((await run('pnl', '--by', 'moon')).err).toContain('give one of role, day')
+    expect((await run('pnl', '--json', '--csv')).err).toContain('give one')
+    expect((await run('experience', 'forget', 'baker')).err).toContain('give one of: rfq-bidder')
+    expect((await run('experience')).err).toContain('write `show` or `forget ROLE`')
+    expect((await run('experience', 'reset')).err).toContain('"reset" is nothing that can be done.')
+    expect((await run('experience', 'show', 'rfq-bidder')).err).toContain(
+      'There is no place for "rfq-bidder"',
+    )
+    expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
+    expect((await run('experience', 'show', '--role', 'rfq-bider')).err).toContain('perhaps `rfq-bidder`')
+    expect((await run('experience', 'show', '--role', 'rfq-bidder')).out).toContain('bid ')
+  })
 
-it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
-  expect((await run('experience', 'show')).out).toBe(
-    `role        of   decided  won  beside what was said  brought\nrfq-bidder  bid        1    1                2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
-  )
-  expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
-  expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')
-  expect((await run('pnl')).out).toContain('+$70.00')
+  it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
+    expect((await run('experience', 'show')).out).toBe(
+      `role        of   decided  won  beside what was said  brought\nrfq-bidder  bid        1    1                2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
+    )
+    expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
+    expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')
+    expect((await run('pnl')).out).toContain('+$70.00')
+  })
 })

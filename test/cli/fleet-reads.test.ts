@@ -10,6 +10,7 @@ import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { runCommand, writeFleetConfig } from '../support/commands.ts'
+import { inOrder } from '../support/in-order.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
 import { SIGNER, workflowOf } from '../support/workflows.ts'
@@ -56,44 +57,46 @@ afterAll(() => redis.stop())
 
 const run = (...args: readonly string[]) => runCommand(args, ENV)
 
-it('reads a whole fleet by its configuration alone, with nothing else of it in the environment', async () => {
-  const list = await run('workflows', 'list', '--config', file)
-  expect(list).toMatchObject({ code: 0, err: expect.stringContaining('archives of two') })
-  expect(list.out).toContain(LIVE.slice(0, 8))
-  expect((await run('workflows', 'show', 'aaa', '--config', file)).out).toContain('liquidator')
-  expect((await run('explain', '0xabcd', '--config', file)).out).toContain('too_small')
-  expect((await run('shadow', '--config', file)).out).toBe('Nothing ended in shadow yet.\n')
-  expect((await run('signer', 'show', '--config', file)).out).toContain('at work  next nonce 7')
-})
-
-it('says which instance has what another machine archived', async () => {
-  expect(await run('workflows', 'show', OLD, '--config', file)).toEqual({
-    ...{ code: 1, out: '' },
-    err: `error journal.archived: Workflow ${OLD} ended long ago, and its record is in the archive of the instance two. Fix: give the same command on the machine of two.\n`,
+inOrder('what a fleet shows to who reads it', () => {
+  it('reads a whole fleet by its configuration alone, with nothing else of it in the environment', async () => {
+    const list = await run('workflows', 'list', '--config', file)
+    expect(list).toMatchObject({ code: 0, err: expect.stringContaining('archives of two') })
+    expect(list.out).toContain(LIVE.slice(0, 8))
+    expect((await run('workflows', 'show', 'aaa', '--config', file)).out).toContain('liquidator')
+    expect((await run('explain', '0xabcd', '--config', file)).out).toContain('too_small')
+    expect((await run('shadow', '--config', file)).out).toBe('Nothing ended in shadow yet.\n')
+    expect((await run('signer', 'show', '--config', file)).out).toContain('at work  next nonce 7')
   })
-  expect((await run('workflows', 'show', 'cccc', '--config', file)).err).toContain('archives of two')
-})
 
-it('finds the fleet from what its instance left in the directory, and loses it when that works alone', async () => {
-  leavePlace({ directory: here, fleet: { instance: 'one' } }, file)
-  expect((await run('workflows', 'list', '--directory', here)).out).toContain(LIVE.slice(0, 8))
-  leavePlace({ directory: here }, file)
-  expect((await run('workflows', 'list', '--directory', here)).err).toContain('journal.absent')
-})
-
-it('says in a line what is wrong with where it looks', async () => {
-  const list = (...args: readonly string[]) => run('workflows', 'list', ...args)
-  expect(await list('--config', file, '--directory', here)).toMatchObject({ code: 2 })
-  const other = writeFleetConfig({ port: redis.port, fleet: 'mian', password: 'env:REDIS_PASSWORD' })
-  expect((await list('--config', other)).err).toContain('This Redis has no fleet mian, but main.')
-  const bare = await runCommand(['workflows', 'list', '--config', file])
-  expect(bare).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_PASSWORD is not set') })
-  const wrong = await runCommand(['workflows', 'list', '--config', file], { REDIS_PASSWORD: 'guessed' })
-  expect(wrong).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('correct the user name and the password'),
+  it('says which instance has what another machine archived', async () => {
+    expect(await run('workflows', 'show', OLD, '--config', file)).toEqual({
+      ...{ code: 1, out: '' },
+      err: `error journal.archived: Workflow ${OLD} ended long ago, and its record is in the archive of the instance two. Fix: give the same command on the machine of two.\n`,
+    })
+    expect((await run('workflows', 'show', 'cccc', '--config', file)).err).toContain('archives of two')
   })
-  expect(wrong.err).not.toContain('guessed')
-  writeFileSync(join(here, 'fleet.json'), '{}')
-  expect((await list('--directory', here)).err).toContain('--config')
+
+  it('finds the fleet from what its instance left in the directory, and loses it when that works alone', async () => {
+    leavePlace({ directory: here, fleet: { instance: 'one' } }, file)
+    expect((await run('workflows', 'list', '--directory', here)).out).toContain(LIVE.slice(0, 8))
+    leavePlace({ directory: here }, file)
+    expect((await run('workflows', 'list', '--directory', here)).err).toContain('journal.absent')
+  })
+
+  it('says in a line what is wrong with where it looks', async () => {
+    const list = (...args: readonly string[]) => run('workflows', 'list', ...args)
+    expect(await list('--config', file, '--directory', here)).toMatchObject({ code: 2 })
+    const other = writeFleetConfig({ port: redis.port, fleet: 'mian', password: 'env:REDIS_PASSWORD' })
+    expect((await list('--config', other)).err).toContain('This Redis has no fleet mian, but main.')
+    const bare = await runCommand(['workflows', 'list', '--config', file])
+    expect(bare).toMatchObject({ code: 2, err: expect.stringContaining('REDIS_PASSWORD is not set') })
+    const wrong = await runCommand(['workflows', 'list', '--config', file], { REDIS_PASSWORD: 'guessed' })
+    expect(wrong).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('correct the user name and the password'),
+    })
+    expect(wrong.err).not.toContain('guessed')
+    writeFileSync(join(here, 'fleet.json'), '{}')
+    expect((await list('--directory', here)).err).toContain('--config')
+  })
 })

@@ -5,6 +5,7 @@ import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { setControl } from '../../src/ops/control.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { type Browser, startBrowser } from '../support/chromium.ts'
+import { inOrder } from '../support/in-order.ts'
 import { startTestKeeper, type TestKeeper } from '../support/keeper-scene.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 
@@ -34,31 +35,6 @@ afterAll(async () => {
 
 const show = (view: string) => page.locator(`nav a[data-view="${view}"]`).click()
 const appears = (selector: string) => page.locator(selector).first().waitFor()
-
-it('forgets the key of the link, and asks nobody but the keeper', async () => {
-  expect(page.url()).not.toContain('link.')
-  const { origin } = new URL(page.url())
-  expect([...new Set(asked.map((url) => new URL(url).origin))]).toEqual([origin])
-})
-
-/** Each view, and what is on it once its roles have looked. */
-const VIEWS = [
-  ['overview', '.card[data-state="up"]'],
-  ['workflows', '.flow .steps li + li'],
-  ['positions', '.positions .health strong'],
-  ['vaults', '.allocation .track .held'],
-  ['nav', '.band .allowed + .reported + .source'],
-  ['lots', '.ladder .reserve'],
-  ['money', '#chart canvas'],
-  ['budgets', '.meter'],
-  ['approvals', '.approval .calls code'],
-  ['health', 'tbody tr'],
-] as const
-
-it.each(VIEWS)('shows %s', async (view, selector) => {
-  await show(view)
-  await appears(selector)
-})
 
 /** The next event of a kind from now on. */
 function next<Type extends KeeperEvent['type']>(
@@ -117,15 +93,6 @@ it('shows what a budget has less after a signature', async () => {
   for (const claimed of claims) await claimed()
   await expect.poll(used).not.toEqual(before)
 })
-
-/** Watch a page of its own for what is gained next, which may take a minute: it stands there. */
-async function watchGain(other: Page): Promise<void> {
-  await other.goto(page.url())
-  await other.locator('nav a[data-view="money"]').click()
-  const { id, at } = await next('gain')
-  await other.locator(`tr[data-key="${id} ${at}"]`).waitFor()
-  await other.close()
-}
 
 it('shows what was gained', () => gained)
 
@@ -198,111 +165,149 @@ function keyIdOf(role: string): string | undefined {
   return session.sandbox.kms.keys.find((key) => key.address.toLowerCase() === address?.toLowerCase())?.arn
 }
 
-/** Give an order at the page. @returns when the keeper had it. */
-async function order(button: Locator, word: string): Promise<number> {
-  const verb = word.toLowerCase()
-  await button.click()
-  await page.locator('#reason').fill('a drill')
-  await page.locator('dialog .happens li').first().waitFor()
-  const heard = next('control', (event) => event.verb === verb)
-  await page.locator('dialog button[type=submit]', { hasText: word }).click()
-  expect(await heard).toMatchObject({ by: 'console session of ann@desk', reason: 'a drill' })
-  return Date.parse((await heard).givenAt)
+/** Watch a page of its own for what is gained next, which may take a minute: it stands there. */
+async function watchGain(other: Page): Promise<void> {
+  await other.goto(page.url())
+  await other.locator('nav a[data-view="money"]').click()
+  const { id, at } = await next('gain')
+  await other.locator(`tr[data-key="${id} ${at}"]`).waitFor()
+  await other.close()
 }
 
-/** What was public at a moment may be signed again, to be raised or closed; nothing else is signed a second later. */
-function expectNothingNew(pausedAtMs: number, role?: string): void {
-  const signed = keeper.events.flatMap((event) =>
-    event.type === 'slot' && event.state === 'signed' && (role === undefined || event.role === role)
-      ? { id: event.id, atMs: Date.parse(event.at) }
-      : [],
-  )
-  const known = new Set(signed.flatMap(({ id, atMs }) => (atMs <= pausedAtMs + 1_000 ? id : [])))
-  const again = signed.filter(({ id, atMs }) => atMs > pausedAtMs + 1_000 && known.has(id))
-  expect(signedAfter(pausedAtMs + 1_000, role).length).toBeLessThanOrEqual(again.length)
-}
+inOrder('the console of a keeper, in a browser', () => {
+  it('forgets the key of the link, and asks nobody but the keeper', async () => {
+    expect(page.url()).not.toContain('link.')
+    const { origin } = new URL(page.url())
+    expect([...new Set(asked.map((url) => new URL(url).origin))]).toEqual([origin])
+  })
 
-/** How often a pause has kept something from being done. */
-async function refusedByPause(): Promise<number> {
-  const samples = (await keeper.page('/metrics')).matchAll(
-    /^rolekeeper_refusals_total\{.*check="paused".*\} (\d+)$/gm,
-  )
-  return [...samples].reduce((sum, [, count]) => sum + Number(count), 0)
-}
+  /** Each view, and what is on it once its roles have looked. */
+  const VIEWS = [
+    ['overview', '.card[data-state="up"]'],
+    ['workflows', '.flow .steps li + li'],
+    ['positions', '.positions .health strong'],
+    ['vaults', '.allocation .track .held'],
+    ['nav', '.band .allowed + .reported + .source'],
+    ['lots', '.ladder .reserve'],
+    ['money', '#chart canvas'],
+    ['budgets', '.meter'],
+    ['approvals', '.approval .calls code'],
+    ['health', 'tbody tr'],
+  ] as const
 
-/** Wait until a role, or whoever is the first, has decided again well past the second that a switch has. */
-const decidedLater = (atMs: number, role?: string) =>
-  next(
-    'decision',
-    (event) => Date.parse(event.at) > atMs + 3_000 && (role === undefined || event.role === role),
-  )
-
-it('signs nothing new from a second after pause on, as who and why, and goes on', async () => {
-  await next('slot', ({ state }) => state === 'signed')
-  const before = await refusedByPause()
-  await order(page.locator('#pause'), 'Pause')
-  await page.locator('#banner', { hasText: 'Paused' }).waitFor()
-  const pausedAtMs = Date.now()
-  // Something was there to be done.
-  await expect.poll(refusedByPause).toBeGreaterThan(before)
-  await decidedLater(pausedAtMs)
-  expectNothingNew(pausedAtMs)
-  const resumedAtMs = await order(page.locator('#pause', { hasText: 'Resume' }), 'Resume')
-  await page.locator('#banner').waitFor({ state: 'hidden' })
-  await expect.poll(() => signedAfter(resumedAtMs).length).toBeGreaterThan(0)
-})
-
-it('pauses one role alone: the others sign on', async () => {
-  await show('overview')
-  const card = page.locator('.card', { has: page.locator('h3', { hasText: 'liquidator' }) })
-  await order(card.getByRole('button', { name: 'Pause the liquidator' }), 'Pause')
-  await page.locator('#banner', { hasText: 'Paused: the liquidator' }).waitFor()
-  const pausedAtMs = Date.now()
-  await card.locator('.badge', { hasText: 'paused' }).waitFor()
-  await decidedLater(pausedAtMs, 'liquidator')
-  const isOther = ({ keyId }: { readonly keyId?: string }) => keyId !== keyIdOf('liquidator')
-  await expect.poll(() => signedAfter(pausedAtMs).some(isOther)).toBe(true)
-  expectNothingNew(pausedAtMs, 'liquidator')
-  await order(card.getByRole('button', { name: 'Resume the liquidator' }), 'Resume')
-  await page.locator('#banner').waitFor({ state: 'hidden' })
-})
-
-it('signs nothing at all from a second after kill on, and goes on', async () => {
-  await next('slot', ({ state }) => state === 'signed')
-  await page.keyboard.press('Escape')
-  await order(page.locator('#kill'), 'Kill')
-  await page.locator('#banner', { hasText: 'Killed' }).waitFor()
-  const killedAtMs = Date.now()
-  await decidedLater(killedAtMs)
-  expect(signedAfter(killedAtMs + 1_000)).toEqual([])
-  await order(page.locator('#kill', { hasText: 'Unkill' }), 'Unkill')
-  await page.locator('#banner').waitFor({ state: 'hidden' })
-})
-
-it('approves what is shown', async () => {
-  await show('approvals')
-  const card = page.locator('.approval').first()
-  const key = await card.getAttribute('data-key')
-  await card.getByRole('button', { name: 'Approve …' }).click()
-  await page.locator('dialog .calls').waitFor()
-  const goesOn = next('workflow', ({ id }) => id === key)
-  await page.locator('dialog button[type=submit]').click()
-  await goesOn
-  await page.locator(`.approval[data-key="${key}"]`).waitFor({ state: 'detached' })
-})
-
-it('comes back by itself after a restart of the keeper, and says so', async () => {
-  await keeper.keeper.stop({ drainMs: 0 })
-  await page.locator('[data-link="away"]').waitFor()
-  keeper = await startTestKeeper(session.config)
-  await page.locator('#link', { hasText: 'live again' }).waitFor()
-  for (const [view, selector] of VIEWS) {
+  it.each(VIEWS)('shows %s', async (view, selector) => {
     await show(view)
-    // Perhaps nothing waits for a person any more.
-    await appears(view === 'approvals' ? `${selector}, .nothing` : selector)
-  }
-})
+    await appears(selector)
+  })
 
-it('broke no rule of its content security policy', () => {
-  expect(said.filter((text) => /Content Security|Trusted|Refused|TypeError|Uncaught/.test(text))).toEqual([])
+  /** Give an order at the page. @returns when the keeper had it. */
+  async function order(button: Locator, word: string): Promise<number> {
+    const verb = word.toLowerCase()
+    await button.click()
+    await page.locator('#reason').fill('a drill')
+    await page.locator('dialog .happens li').first().waitFor()
+    const heard = next('control', (event) => event.verb === verb)
+    await page.locator('dialog button[type=submit]', { hasText: word }).click()
+    expect(await heard).toMatchObject({ by: 'console session of ann@desk', reason: 'a drill' })
+    return Date.parse((await heard).givenAt)
+  }
+
+  /** What was public at a moment may be signed again, to be raised or closed; nothing else is signed a second later. */
+  function expectNothingNew(pausedAtMs: number, role?: string): void {
+    const signed = keeper.events.flatMap((event) =>
+      event.type === 'slot' && event.state === 'signed' && (role === undefined || event.role === role)
+        ? { id: event.id, atMs: Date.parse(event.at) }
+        : [],
+    )
+    const known = new Set(signed.flatMap(({ id, atMs }) => (atMs <= pausedAtMs + 1_000 ? id : [])))
+    const again = signed.filter(({ id, atMs }) => atMs > pausedAtMs + 1_000 && known.has(id))
+    expect(signedAfter(pausedAtMs + 1_000, role).length).toBeLessThanOrEqual(again.length)
+  }
+
+  /** How often a pause has kept something from being done. */
+  async function refusedByPause(): Promise<number> {
+    const samples = (await keeper.page('/metrics')).matchAll(
+      /^rolekeeper_refusals_total\{.*check="paused".*\} (\d+)$/gm,
+    )
+    return [...samples].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+
+  /** Wait until a role, or whoever is the first, has decided again well past the second that a switch has. */
+  const decidedLater = (atMs: number, role?: string) =>
+    next(
+      'decision',
+      (event) => Date.parse(event.at) > atMs + 3_000 && (role === undefined || event.role === role),
+    )
+
+  it('signs nothing new from a second after pause on, as who and why, and goes on', async () => {
+    await next('slot', ({ state }) => state === 'signed')
+    const before = await refusedByPause()
+    await order(page.locator('#pause'), 'Pause')
+    await page.locator('#banner', { hasText: 'Paused' }).waitFor()
+    const pausedAtMs = Date.now()
+    // Something was there to be done.
+    await expect.poll(refusedByPause).toBeGreaterThan(before)
+    await decidedLater(pausedAtMs)
+    expectNothingNew(pausedAtMs)
+    const resumedAtMs = await order(page.locator('#pause', { hasText: 'Resume' }), 'Resume')
+    await page.locator('#banner').waitFor({ state: 'hidden' })
+    await expect.poll(() => signedAfter(resumedAtMs).length).toBeGreaterThan(0)
+  })
+
+  it('pauses one role alone: the others sign on', async () => {
+    await show('overview')
+    const card = page.locator('.card', { has: page.locator('h3', { hasText: 'liquidator' }) })
+    await order(card.getByRole('button', { name: 'Pause the liquidator' }), 'Pause')
+    await page.locator('#banner', { hasText: 'Paused: the liquidator' }).waitFor()
+    const pausedAtMs = Date.now()
+    await card.locator('.badge', { hasText: 'paused' }).waitFor()
+    await decidedLater(pausedAtMs, 'liquidator')
+    const isOther = ({ keyId }: { readonly keyId?: string }) => keyId !== keyIdOf('liquidator')
+    await expect.poll(() => signedAfter(pausedAtMs).some(isOther)).toBe(true)
+    expectNothingNew(pausedAtMs, 'liquidator')
+    await order(card.getByRole('button', { name: 'Resume the liquidator' }), 'Resume')
+    await page.locator('#banner').waitFor({ state: 'hidden' })
+  })
+
+  it('signs nothing at all from a second after kill on, and goes on', async () => {
+    await next('slot', ({ state }) => state === 'signed')
+    await page.keyboard.press('Escape')
+    await order(page.locator('#kill'), 'Kill')
+    await page.locator('#banner', { hasText: 'Killed' }).waitFor()
+    const killedAtMs = Date.now()
+    await decidedLater(killedAtMs)
+    expect(signedAfter(killedAtMs + 1_000)).toEqual([])
+    await order(page.locator('#kill', { hasText: 'Unkill' }), 'Unkill')
+    await page.locator('#banner').waitFor({ state: 'hidden' })
+  })
+
+  it('approves what is shown', async () => {
+    await show('approvals')
+    const card = page.locator('.approval').first()
+    const key = await card.getAttribute('data-key')
+    await card.getByRole('button', { name: 'Approve …' }).click()
+    await page.locator('dialog .calls').waitFor()
+    const goesOn = next('workflow', ({ id }) => id === key)
+    await page.locator('dialog button[type=submit]').click()
+    await goesOn
+    await page.locator(`.approval[data-key="${key}"]`).waitFor({ state: 'detached' })
+  })
+
+  it('comes back by itself after a restart of the keeper, and says so', async () => {
+    await keeper.keeper.stop({ drainMs: 0 })
+    await page.locator('[data-link="away"]').waitFor()
+    keeper = await startTestKeeper(session.config)
+    await page.locator('#link', { hasText: 'live again' }).waitFor()
+    for (const [view, selector] of VIEWS) {
+      await show(view)
+      // Perhaps nothing waits for a person any more.
+      await appears(view === 'approvals' ? `${selector}, .nothing` : selector)
+    }
+  })
+
+  it('broke no rule of its content security policy', () => {
+    expect(said.filter((text) => /Content Security|Trusted|Refused|TypeError|Uncaught/.test(text))).toEqual(
+      [],
+    )
+  })
 })

@@ -13,6 +13,7 @@ import { HAND_ROLES } from '../../src/service/contract/roles.ts'
 import { agentRoleOf, SERVICE_TYPES, type WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import { isMetadata } from '../../src/workflow/metadata.ts'
 import type { ProposalInput } from '../../src/workflow/proposal.ts'
+import { inOrder } from '../support/in-order.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
 
 const STAFFED: readonly string[] = [...HAND_ROLES, 'asset-manager']
@@ -290,20 +291,22 @@ const carry = async (...more: string[]) => {
 const all = (endOf: (type: WorkflowType) => string) =>
   Object.fromEntries(BY_HAND.map((type) => [type, endOf(type)]))
 
-it('says of each of thirty types in shadow what would come of it: no signature, no nonce, nothing saved', async () => {
-  await setStage()
-  const before = { signed: signatures(), nonces: await nonces(), saved: saved() }
-  await begin('shadow')
-  expect(await carry('--shadow')).toEqual(
-    all((type) => (isMetadata(type) ? 'refused: shadow_no_prepare' : 'shadowed')),
-  )
-  await rest()
-  expect({ signed: signatures(), nonces: await nonces(), saved: saved() }).toEqual(before)
-})
+inOrder('one keeper and thirty types', () => {
+  it('says of each of thirty types in shadow what would come of it: no signature, no nonce, nothing saved', async () => {
+    await setStage()
+    const before = { signed: signatures(), nonces: await nonces(), saved: saved() }
+    await begin('shadow')
+    expect(await carry('--shadow')).toEqual(
+      all((type) => (isMetadata(type) ? 'refused: shadow_no_prepare' : 'shadowed')),
+    )
+    await rest()
+    expect({ signed: signatures(), nonces: await nonces(), saved: saved() }).toEqual(before)
+  })
 
-it('carries each of the thirty to success', async () => {
-  await begin('live')
-  const ends = await carry()
-  expect(ends).toEqual(all(() => 'succeeded'))
-  expect(BY_HAND).toHaveLength(30)
+  it('carries each of the thirty to success', async () => {
+    await begin('live')
+    const ends = await carry()
+    expect(ends).toEqual(all(() => 'succeeded'))
+    expect(BY_HAND).toHaveLength(30)
+  })
 })

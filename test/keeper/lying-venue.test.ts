@@ -7,6 +7,7 @@ import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { assetAbi, priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import { BTC, SENT } from '../sandbox/indexer/scene.ts'
+import { inOrder } from '../support/in-order.ts'
 import { createKeeperScene, type KeeperScene, reached } from '../support/keeper-scene.ts'
 import { policyOfOneOracle } from '../support/policies.ts'
 
@@ -123,29 +124,31 @@ const ownsBtc = () => {
   return client.readContract({ ...read, functionName: 'balanceOf', args: [world.signer] })
 }
 
-it('gives a venue in a block the gas of its trial, so that it cannot tell one from the other', async () => {
-  const { start } = await openKeeper()
-  const keeper = await start()
-  await keeper.until(reached('confirmed', SALE))
-  expect(await ownsBtc()).toBe(HELD - parseUnits('1', 8))
-})
-
-it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and leaves it nothing to take', async () => {
-  const { client, at } = world.scene
-  const { venue, start, tell } = await openKeeper()
-  const owned = await ownsBtc()
-  await world.mineEvery(0)
-  const keeper = await start()
-  await keeper.untilSlot(reached('in_flight', SALE), 'sent')
-  await tell()
-  await world.mineEvery(1)
-  const alarm = await keeper.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
-  expect(alarm).toMatchObject({
-    message: expect.stringContaining('(effects_differ)'),
-    fix: expect.stringContaining('a contract may know a simulation from the chain'),
+inOrder('a venue that lies', () => {
+  it('gives a venue in a block the gas of its trial, so that it cannot tell one from the other', async () => {
+    const { start } = await openKeeper()
+    const keeper = await start()
+    await keeper.until(reached('confirmed', SALE))
+    expect(await ownsBtc()).toBe(HELD - parseUnits('1', 8))
   })
-  expect(owned - (await ownsBtc())).toBe(parseUnits('0.5', 8))
-  const allowance = { abi: assetAbi, address: at('sBTC'), functionName: 'allowance' } as const
-  expect(await client.readContract({ ...allowance, args: [world.signer, venue] })).toBe(0n)
-  expect(keeper.events.filter(reached('in_flight', SALE))).toHaveLength(1)
+
+  it('loses what one sale sends to a venue that lies in blocks alone, is SAFE, and leaves it nothing to take', async () => {
+    const { client, at } = world.scene
+    const { venue, start, tell } = await openKeeper()
+    const owned = await ownsBtc()
+    await world.mineEvery(0)
+    const keeper = await start()
+    await keeper.untilSlot(reached('in_flight', SALE), 'sent')
+    await tell()
+    await world.mineEvery(1)
+    const alarm = await keeper.until((event) => event.type === 'alarm' && event.code === 'signer.safe')
+    expect(alarm).toMatchObject({
+      message: expect.stringContaining('(effects_differ)'),
+      fix: expect.stringContaining('a contract may know a simulation from the chain'),
+    })
+    expect(owned - (await ownsBtc())).toBe(parseUnits('0.5', 8))
+    const allowance = { abi: assetAbi, address: at('sBTC'), functionName: 'allowance' } as const
+    expect(await client.readContract({ ...allowance, args: [world.signer, venue] })).toBe(0n)
+    expect(keeper.events.filter(reached('in_flight', SALE))).toHaveLength(1)
+  })
 })

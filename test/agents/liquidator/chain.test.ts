@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/clock.ts'
 import type { PinnedDeployment } from '../../../src/service/contract/deployment.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../../sandbox/indexer/scene.ts'
 import { NOTHING_AROUND } from '../../support/around.ts'
+import { inOrder } from '../../support/in-order.ts'
 import { policy } from './fixtures.ts'
 import { armMarkets, observeLiquidator } from './service-fixtures.ts'
 
@@ -102,65 +103,69 @@ async function look(
 
 const arm = () => armMarkets({ service: service(), nodes, pins }, scene.chain.chainId)
 
-it('arms both markets, with and without a position, and passes over one that is healthy', async () => {
-  await scene.caughtUp(canonical)
-  const armed = await arm()
-  expect([...armed.values()]).toEqual([{ ok: true }, { ok: true }])
-  const { proposals, passedOver } = decide(await look(service(), armed), policy())
-  expect(proposals).toEqual([])
-  expect(passedOver).toMatchObject([{ check: 'health_above_one' }])
-  expect(passedOver[0]?.near).toBeCloseTo(40_000 / 48_000, 3)
-})
-
-it('asks the chain for what the service holds back, and sees the same', async () => {
-  const [told] = (await look()).facilities
-  const silent = { debtAssets: null, debtShares: null, collateralAssets: null }
-  const withheld = service((snapshot) => ({
-    ...snapshot,
-    positions: snapshot.positions.map((row) => ({ ...row, ...silent })),
-  }))
-  const [asked] = (await look(withheld)).facilities
-  expect(asked?.debtAssets).toBeGreaterThanOrEqual(told?.debtAssets ?? 0n)
-  expect({ ...asked, debtAssets: 0n, positionDebtAssets: 0n }).toEqual({
-    ...told,
-    debtAssets: 0n,
-    positionDebtAssets: 0n,
-    serviceHealthFactorWad: asked?.serviceHealthFactorWad,
-  })
-})
-
-it('sees a price fall, proposes what the market then takes, and settles the claim', async () => {
-  await scene.price(BTC, '48000')
-  await scene.caughtUp(canonical)
-  const armed = await arm()
-  const [proposal] = decide(await look(service(), armed), policy()).proposals
-  expect(proposal).toMatchObject({
-    kind: 'liquidate',
-    subject: `${lower(scene.at('btcMarket'))}:${lower(scene.at('primeVault'))}:${borrower}`,
-    reason: { limitedBy: 'close_factor', liquidationBonusBps: 500 },
+inOrder('a liquidator on one chain', () => {
+  it('arms both markets, with and without a position, and passes over one that is healthy', async () => {
+    await scene.caughtUp(canonical)
+    const armed = await arm()
+    expect([...armed.values()]).toEqual([{ ok: true }, { ok: true }])
+    const { proposals, passedOver } = decide(await look(service(), armed), policy())
+    expect(proposals).toEqual([])
+    expect(passedOver).toMatchObject([{ check: 'health_above_one' }])
+    expect(passedOver[0]?.near).toBeCloseTo(40_000 / 48_000, 3)
   })
 
-  const { repayAssets, minCollateralAssets } = proposal?.input ?? {}
-  await scene.client.writeContractSync({
-    ...scene.market(BTC),
-    account: signer,
-    functionName: 'liquidate',
-    args: [
-      lower(scene.at('primeVault')),
-      borrower,
-      BigInt(String(repayAssets ?? 0)),
-      BigInt(String(minCollateralAssets ?? 0)),
-      signer,
-      2n ** 63n,
-    ],
+  it('asks the chain for what the service holds back, and sees the same', async () => {
+    const [told] = (await look()).facilities
+    const silent = { debtAssets: null, debtShares: null, collateralAssets: null }
+    const withheld = service((snapshot) => ({
+      ...snapshot,
+      positions: snapshot.positions.map((row) => ({ ...row, ...silent })),
+    }))
+    const [asked] = (await look(withheld)).facilities
+    expect(asked?.debtAssets).toBeGreaterThanOrEqual(told?.debtAssets ?? 0n)
+    expect({ ...asked, debtAssets: 0n, positionDebtAssets: 0n }).toEqual({
+      ...told,
+      debtAssets: 0n,
+      positionDebtAssets: 0n,
+      serviceHealthFactorWad: asked?.serviceHealthFactorWad,
+    })
   })
-  const after = await look(service(), armed)
-  expect(after.claims).toMatchObject([
-    { claimId: 1n, collateralAssets: BigInt(String(proposal?.reason.seizeAssets)) },
-  ])
-  expect(decide(after, policy()).passedOver.map(({ check }) => check)).toContain('claim_not_settleable')
 
-  await scene.client.increaseTime({ seconds: 2 })
-  await scene.client.mine({ blocks: 1 })
-  expect(decide(await look(service(), armed), policy()).proposals.map(({ kind }) => kind)).toContain('settle')
+  it('sees a price fall, proposes what the market then takes, and settles the claim', async () => {
+    await scene.price(BTC, '48000')
+    await scene.caughtUp(canonical)
+    const armed = await arm()
+    const [proposal] = decide(await look(service(), armed), policy()).proposals
+    expect(proposal).toMatchObject({
+      kind: 'liquidate',
+      subject: `${lower(scene.at('btcMarket'))}:${lower(scene.at('primeVault'))}:${borrower}`,
+      reason: { limitedBy: 'close_factor', liquidationBonusBps: 500 },
+    })
+
+    const { repayAssets, minCollateralAssets } = proposal?.input ?? {}
+    await scene.client.writeContractSync({
+      ...scene.market(BTC),
+      account: signer,
+      functionName: 'liquidate',
+      args: [
+        lower(scene.at('primeVault')),
+        borrower,
+        BigInt(String(repayAssets ?? 0)),
+        BigInt(String(minCollateralAssets ?? 0)),
+        signer,
+        2n ** 63n,
+      ],
+    })
+    const after = await look(service(), armed)
+    expect(after.claims).toMatchObject([
+      { claimId: 1n, collateralAssets: BigInt(String(proposal?.reason.seizeAssets)) },
+    ])
+    expect(decide(after, policy()).passedOver.map(({ check }) => check)).toContain('claim_not_settleable')
+
+    await scene.client.increaseTime({ seconds: 2 })
+    await scene.client.mine({ blocks: 1 })
+    expect(decide(await look(service(), armed), policy()).proposals.map(({ kind }) => kind)).toContain(
+      'settle',
+    )
+  })
 })
