@@ -1,3 +1,4 @@
+import { parse as parseCsv } from 'csv-parse/sync'
 import type { Stop } from '../agent.ts'
 
 /** A text that was answered, when, Unix milliseconds, and by which signature where one is demanded. */
@@ -69,9 +70,18 @@ const NUMBER = /^([0-9]{1,60})(?:\.([0-9]{1,60}))?$/
 export function parseDecimal(text: string, decimals: number, wanted: number): bigint | Stop {
   if (text.startsWith('-')) return { check: 'source_negative', message: 'It says a negative number.' }
   const found = NUMBER.exec(text)
-  if (found === null) return { check: 'source_not_number', message: 'It says no decimal number.' }
+  if (found === null)
+    return { check: 'source_not_number', message: `It says no decimal number${oddOf(text)}.` }
   const [, whole = '', fraction = ''] = found
   return (BigInt(whole + fraction) * 10n ** BigInt(wanted)) / 10n ** BigInt(fraction.length + decimals)
+}
+
+/** Name the first character that no such number has: a comma, a space that looks like another. */
+function oddOf(text: string): string {
+  const [odd] = text.match(/[^0-9.]/u) ?? []
+  if (odd === undefined) return text === '' ? ': there is nothing' : ''
+  const code = (odd.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+  return `: ${/[\p{L}\p{N}\p{P}\p{S}]/u.test(odd) ? `"${odd}" (U+${code})` : `U+${code}`} is in it`
 }
 
 type Found = { readonly value: string | null; readonly asOf: string | null }
@@ -79,7 +89,8 @@ type Found = { readonly value: string | null; readonly asOf: string | null }
 function readJson(text: string, { history, value, asOf }: Layout): readonly Found[] | Stop {
   let root: unknown
   try {
-    root = JSON.parse(text, keepNumbersAsWritten)
+    // Some editors put a byte order mark first.
+    root = JSON.parse(text.replace(/^\uFEFF/, ''), keepNumbersAsWritten)
   } catch {
     return stop('source_not_json', 'Its answer is not JSON.')
   }
@@ -113,14 +124,20 @@ function nodeAt(root: unknown, pointer: string): unknown {
   return node
 }
 
+/** What stands between cells: a comma, or what spreadsheets write where a comma is the decimal point. */
+const DELIMITERS = [',', ';', '\t']
+
 function readCsv(text: string, { value, asOf }: Layout): readonly Found[] | Stop {
-  const [names = [], ...lines] = text
-    .split(/\r?\n/)
-    .filter((line) => line !== '')
-    .map((line) => line.split(','))
-  if (lines.length === 0 || lines.some((cells) => cells.length !== names.length)) {
-    return stop('source_not_csv', 'Not every line has the columns of its first.')
+  const [first = ''] = text.split('\n', 1)
+  const delimiter = DELIMITERS.find((each) => first.includes(each)) ?? ','
+  let rows: readonly string[][]
+  try {
+    rows = parseCsv(text, { bom: true, delimiter, skip_empty_lines: true, trim: true })
+  } catch {
+    return stop('source_not_csv', 'Not every line has the columns of its first, or a quote is not closed.')
   }
+  const [names = [], ...lines] = rows
+  if (lines.length === 0) return stop('source_not_csv', 'It has no line below that of the names.')
   const [valueAt, asOfAt] = [names.indexOf(value), names.indexOf(asOf)]
   return lines.map((cells) => ({ value: cells[valueAt] ?? null, asOf: cells[asOfAt] ?? null }))
 }

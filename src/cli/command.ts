@@ -76,9 +76,22 @@ export function command<const O extends Options>(parts: Parts<O>): Command {
     }
     const [tooMany] = positionals.slice(parts.argumentsMax)
     if (tooMany !== undefined) throw usageError(`There is no place for "${tooMany}".`, seeHelp(parts))
+    refusePaths(parts, values)
     return parts.run(values as Given<O>, positionals, io)
   }
   return Object.assign(run, { options: parts.options, usage: parts.usage })
+}
+
+/** A shell puts a home in the place of `~` where it begins a word, and not in `--directory=~/x` or in quotes. */
+function refusePaths({ options }: Described, given: Readonly<Record<string, unknown>>): void {
+  for (const [name, { value }] of Object.entries(options)) {
+    const path = given[name]
+    if ((value === 'DIR' || value === 'FILE') && typeof path === 'string' && path.startsWith('~'))
+      throw usageError(
+        `--${name} is "${printable(path)}", and nobody puts a folder in the place of ~ there.`,
+        `write --${name} "$HOME/…", or the whole path.`,
+      )
+  }
 }
 
 /** A command as its help shows it. */

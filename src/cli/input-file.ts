@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { printable, RolekeeperError } from '../errors.ts'
+import { isSpeltRight } from '../service/contract/scalars.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { counted } from '../units.ts'
 import type { ProposalInput } from '../workflow/proposal.ts'
@@ -125,10 +126,6 @@ function textsIn(value: unknown, path: Text['path']): readonly Text[] {
     return Object.entries(value).flatMap(([name, each]) => textsIn(each, [...path, name]))
   return typeof value === 'string' ? [{ path, text: value }] : []
 }
-
-/** Whether capitals of an address, where it has some and not only those, are its checksum. Source: EIP-55. */
-const isSpeltRight = (text: string): boolean =>
-  [text.toLowerCase(), `0x${text.slice(2).toUpperCase()}`, getAddress(text.toLowerCase())].includes(text)
 
 function readObject(type: WorkflowType, file: string): unknown {
   const example = `rolekeeper submit ${type} --example writes one to begin with.`

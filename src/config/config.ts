@@ -16,8 +16,8 @@ import { managers, openSecretsOf } from './managers.ts'
 import {
   besideSecret,
   directory,
-  inside,
   type Origins,
+  pathIn,
   reference,
   secret,
   secretUrl,
@@ -127,7 +127,7 @@ const signer = (folder: string, from: Origins) =>
         .optional(),
       keystore: z
         .strictObject({
-          path: z.string().min(1).transform(inside(folder)),
+          path: pathIn(folder),
           password: secret(from),
           address: addr,
         })
@@ -148,9 +148,9 @@ const agents = (folder: string, from: Origins) =>
         role: z.string().regex(ROLE_NAME, 'expected the name of a role, for example liquidator'),
         /** A shadow signs nothing: it stops where the signature would be, and is scored by what happens. */
         mode: z.enum(['live', 'shadow']),
-        policy: z.string().min(1).transform(inside(folder)),
+        policy: pathIn(folder),
         /** Another policy, which answers are judged by as well: it only reports what it would have done. */
-        monitor: z.string().min(1).transform(inside(folder)).optional(),
+        monitor: pathIn(folder).optional(),
         /** A key of the agent's own, with no more scopes than its operations need. */
         secretKey: secret(from).optional(),
         /** In a fleet: the zone whose instances should hold this agent's signer. */
@@ -185,7 +185,7 @@ export const runConfigSchema = (folder: string, { isWellKnown, ...from }: Config
       /** Holds the journal and the kill and pause files. */
       directory: directory(folder, from),
       /** A folder, best on another disk, that keeps a second copy of the watermark: one keeper a folder. */
-      watermark: z.string().min(1).transform(inside(folder)).optional(),
+      watermark: pathIn(folder).optional(),
       /** Absent, it is SQLite in the directory. */
       journal: journal(folder, from),
       /** What carries wake-ups: this process alone, or BullMQ on the journal's Redis. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { type Endpoint, endpointOf } from './redis.ts'
-import { inside, type Origins, reference, secret } from './scalars.ts'
+import { type Origins, pathIn, reference, secret } from './scalars.ts'
 
 /** The name of a fleet, of an instance or of a zone: it stands in keys, where what ends one must not be a part of it. */
 export const FLEET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/
@@ -16,21 +16,17 @@ export const named = z
 
 /** The file of who signed a server's certificate, as the text that it holds. */
 const certificate = (folder: string) =>
-  z
-    .string()
-    .min(1)
-    .transform(inside(folder))
-    .transform((path, context) => {
-      try {
-        const text = readFileSync(path, 'utf8')
-        new X509Certificate(text)
-        return text
-      } catch {
-        const params = { fix: 'name a PEM file with the certificate of who signed that of the server' }
-        context.addIssue({ code: 'custom', message: `${path} holds no certificate that can be read`, params })
-        return z.NEVER
-      }
-    })
+  pathIn(folder).transform((path, context) => {
+    try {
+      const text = readFileSync(path, 'utf8')
+      new X509Certificate(text)
+      return text
+    } catch {
+      const params = { fix: 'name a PEM file with the certificate of who signed that of the server' }
+      context.addIssue({ code: 'custom', message: `${path} holds no certificate that can be read`, params })
+      return z.NEVER
+    }
+  })
 
 /** Where the journal is: SQLite in `directory`, or a Redis that a fleet shares. */
 export const journal = (folder: string, from: Origins) =>

@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { whole } from '../service/contract/yaml-scalars.ts'
 import { checkYaml } from './check.ts'
-import { type Environment, inside, type Origins, reference, secret, url } from './scalars.ts'
+import { type Environment, type Origins, pathIn, reference, secret, url } from './scalars.ts'
 import { isFetched } from './secrets/reference.ts'
 import { openSecrets, type SecretStore } from './secrets/store.ts'
 import type { YamlFile } from './yaml.ts'
@@ -42,7 +42,9 @@ const fileToken = (folder: string) =>
   z
     .string()
     .regex(/^file:.+$/)
-    .transform((text) => ({ file: inside(folder)(text.slice('file:'.length)) }))
+    .transform((text) => text.slice('file:'.length))
+    .pipe(pathIn(folder))
+    .transform((file) => ({ file }))
 
 /** What opens another door cannot lie behind it. */
 const first = (folder: string, env: Environment) => z.looseObject({ secrets: managers(folder, { env }) })

@@ -81,9 +81,19 @@ const hasUserinfo = (text: string) => {
   return username !== '' || password !== ''
 }
 
-/** Resolve a relative path of a file in `folder`. */
-export const inside = (folder: string) => (path: string) => resolve(folder, path)
+/** What a shell would put in the place of these, nobody does here. */
+const OF_A_SHELL = /^~|\$\{?\w/
+
+/** A path from a file in `folder`. */
+export const pathIn = (folder: string) =>
+  z
+    .string()
+    .min(1)
+    .refine((path) => !OF_A_SHELL.test(path), {
+      error: 'expected a path as it is: ~ and $NAME are only a shell’s',
+      params: { fix: 'write it out, from / on or from the folder of this file' },
+    })
+    .transform((path) => resolve(folder, path))
 
 /** A keeper's directory: a path from a file in `folder`, or by reference where several on one machine share that file. */
-export const directory = (folder: string, from: Origins) =>
-  z.string().min(1).pipe(reference(from)).transform(inside(folder))
+export const directory = (folder: string, from: Origins) => reference(from).pipe(pathIn(folder))

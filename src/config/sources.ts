@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 import { name } from '../service/contract/yaml-scalars.ts'
-import { inside, type Origins, secret, secretUrl } from './scalars.ts'
+import { type Origins, pathIn, secret, secretUrl } from './scalars.ts'
 
 /** The name of a header that a request of ours carries. */
 export const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, 'expected the name of a header in lower case')
@@ -42,7 +42,7 @@ const source = (folder: string, from: Origins) =>
     .strictObject({
       name,
       url: secretUrl(from).optional(),
-      file: z.string().min(1).transform(inside(folder)).optional(),
+      file: pathIn(folder).optional(),
       /** What each request carries, for example `authorization`. */
       headers: z.record(headerName, secret(from)).optional(),
       signature: signature(from).optional(),

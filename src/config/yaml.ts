@@ -12,11 +12,15 @@ import {
   visit,
 } from 'yaml'
 import { RolekeeperError } from '../errors.ts'
+import { isSpeltRight } from '../service/contract/scalars.ts'
 
 /** A file of ours is a few kilobytes; the cap bounds what a mistaken path can make us read. */
 const BYTES_MAX = 256 * 1024
 /** Deeper nesting than any file of ours has; a bound for the walks below. */
 const DEPTH_MAX = 32
+
+/** Wherever they stand in a text. */
+const ADDRESSES = /(?<![0-9a-zA-Z])0x[0-9a-fA-F]{40}(?![0-9a-zA-Z])/g
 
 /** A path into a document, as zod writes it. */
 export type Path = readonly PropertyKey[]
@@ -87,6 +91,14 @@ function parse(file: string, text: string): YamlFile {
     if (node.tag !== undefined) refuse(offset, `the tag ${node.tag} is not allowed`, 'remove it')
     if (isCollection(node) && ancestors.filter(isCollection).length >= DEPTH_MAX) {
       refuse(offset, 'the nesting is too deep', `use at most ${DEPTH_MAX} levels`)
+    }
+    if (isScalar(node)) {
+      const address = String(node.value)
+        .match(ADDRESSES)
+        ?.find((each) => !isSpeltRight(each))
+      const problem = `${address} has capitals that are not its checksum (EIP-55), so a digit of it may be wrong`
+      const fix = 'copy it again from where it is right; in lower case it is taken as it stands'
+      if (address !== undefined) refuse(offset, problem, fix)
     }
     if (isScalar(node) && node.type === 'PLAIN' && /^0x/i.test(String(node.value))) {
       const text = String(node.value).slice(0, 80)

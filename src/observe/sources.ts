@@ -109,7 +109,12 @@ function answerOf(
     const read = { ok: true, text: UTF8.decode(bytes), atMs: clock.nowMs() } as const
     return signature === null ? read : { ...read, signature }
   } catch {
-    return refused('source_not_text', 'Its answer is not text in UTF-8.')
+    const mark = Buffer.from(bytes.subarray(0, 2)).toString('hex')
+    const isUtf16 = mark === 'fffe' || mark === 'feff'
+    const message = isUtf16
+      ? 'Its answer is text in UTF-16, as spreadsheets write "Unicode text"; UTF-8 is read.'
+      : 'Its answer is not text in UTF-8.'
+    return refused('source_not_text', message)
   }
 }
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

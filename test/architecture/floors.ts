@@ -128,7 +128,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 /** What of packages runs in agents/; viem gives types, and encodings to the protocol's arithmetic. */
-const PURE_PACKAGES = ['zod', 'croner']
+const PURE_PACKAGES = ['zod', 'croner', 'csv-parse/sync']
 const IMPURE =
   /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bcrypto\.|\bperformance\.|\bprocess\.|\bset(Timeout|Interval|Immediate)\b|\bfetch\(/
 

@@ -16,6 +16,7 @@ const HOMES: Readonly<Record<string, readonly string[]>> = {
   // A service's contract may be YAML too.
   yaml: ['config', 'service'],
   croner: ['agents/nav-reporter'],
+  'csv-parse': ['agents/nav-reporter'],
   'prom-client': ['ops'],
   pino: ['ops'],
   '@opentelemetry/api': ['ops'],

@@ -144,6 +144,11 @@ describe('the command line', () => {
       ['pnl', '--since', '-1h'],
       'error usage: --since is "-1h", which begins with a dash. Fix: give its value without one; see: rolekeeper pnl',
     ],
+    [
+      'a home that no shell has put there',
+      ['status', '--directory=~/keeper'],
+      'error usage: --directory is "~/keeper", and nobody puts a folder in the place of ~ there. Fix: write --directory "$HOME/…"',
+    ],
     ['no configuration', ['run'], 'error usage: --config is missing. Fix: name a run configuration'],
     [
       'a configuration that is not there',

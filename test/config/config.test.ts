@@ -55,6 +55,18 @@ describe('the run configuration', () => {
     )
   })
 
+  it.each(['~/keeper', '~', '$' + '{HOME}/keeper', '$HOME/keeper', 'a/$HOME'])(
+    'takes %s for no path: nobody puts anything in its place',
+    (path) => {
+      const check = (key: string, from: string) => refusal(from, `${key}: "${path}"`)
+      for (const told of [
+        check('directory', 'directory: ../.rolekeeper'),
+        check('policy', 'policy: ../policies/liquidator.yaml'),
+      ])
+        expect(told).toMatch(/expected a path as it is: ~ and \$NAME are only a shell’s.* Fix: write it out/)
+    },
+  )
+
   it('takes sources by URL or file, and counts a URL among the secrets', () => {
     const given = `sources:
   - { name: administrator, url: "env:ROLEKEEPER_NODE_A" }

@@ -41,6 +41,11 @@ describe('YAML', () => {
     ['a tag', 'a: !!float 3'],
     ['a tag of its own', 'a: !x {b: 1}'],
     ['an unquoted 0x value', 'list:\n  - 0xAbc'],
+    ['an address whose capitals are not its checksum', `a: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAee"`],
+    [
+      'one inside of a text',
+      `if: { "$args.to": { in: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed or 0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" } }`,
+    ],
     ['an unquoted 0X key-like value in a flow', 'a: {b: 0X12}'],
     ['two documents', 'a: 1\n---\nb: 2'],
     ['broken indentation', 'a:\n  - b\n c: 1'],
@@ -50,6 +55,12 @@ describe('YAML', () => {
     ['nesting one past the deepest', `${'['.repeat(33)}${']'.repeat(33)}`],
   ])('refuses %s', (_, text) => {
     expect(refusal(text)).toMatchSnapshot()
+  })
+
+  it('takes an address in its checksum, in lower case and in capitals', () => {
+    const address = '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    for (const digits of [address, address.toLowerCase(), address.toUpperCase()])
+      expect(parseYaml('a.yaml', `a: "0x${digits}"`).value).toEqual({ a: `0x${digits}` })
   })
 
   it('takes nesting at the deepest', () => {

@@ -1,3 +1,4 @@
+import { getAddress } from 'viem'
 import { z } from 'zod'
 
 /** 2^256 has 78 decimal digits; nothing on an EVM chain needs more. */
@@ -14,6 +15,10 @@ export const addr = z
   .string()
   .regex(/^0x[a-fA-F0-9]{40}$/)
   .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
+
+/** Whether capitals of an address, where it has some and not only those, are its checksum. Source: EIP-55. */
+export const isSpeltRight = (text: string): boolean =>
+  [text.toLowerCase(), `0x${text.slice(2).toUpperCase()}`, getAddress(text.toLowerCase())].includes(text)
 
 /** `ts`: an ISO 8601 date-time. */
 export const ts = z.iso.datetime({ offset: true })

@@ -26,6 +26,32 @@ describe('a statement', () => {
     ])
   })
 
+  test.each([
+    ['with a byte order mark and quotes', `\uFEFF"asOf","micros"\r\n"${asOf}","1012345"\r\n`],
+    ['with semicolons', `asOf;micros\r\n${asOf};1012345\r\n`],
+    ['with tabs and spaces', `asOf\tmicros\n${asOf}\t 1012345 \n\n`],
+    ['with a quoted comma and a quoted quote', `name,asOf,micros\n"Fund ""A"", Ltd",${asOf},1012345\n`],
+  ])('of a file %s is read as a spreadsheet writes it', (_, text) => {
+    expect(readStatements(text, CSV_LAYOUT, 6, 18)).toEqual([
+      { value: 1_012_345n * 10n ** 12n, asOfS: NOW_S },
+    ])
+  })
+
+  test('of JSON is read behind a byte order mark', () => {
+    const text = `\uFEFF{"nav":{"value":"2","asOf":${NOW_S}}}`
+    expect(readStatements(text, JSON_LAYOUT, 0, 18)).toEqual([{ value: 2n * WAD, asOfS: NOW_S }])
+  })
+
+  test.each([
+    ['"1,0123"', '"," (U+002C) is in it'],
+    ['"1\u00a0012"', 'U+00A0 is in it'],
+    ['"$1"', '"$" (U+0024) is in it'],
+    ['""', 'there is nothing'],
+  ])('of JSON with the number %s names what is wrong with it', (value, said) => {
+    const read = readStatements(`{"nav":{"value":${value},"asOf":${NOW_S}}}`, JSON_LAYOUT, 0, 18)
+    expect(read).toMatchObject({ check: 'source_not_number', message: `It says no decimal number: ${said}.` })
+  })
+
   const nav = (value: string, time = `"${asOf}"`) => `{"nav":{"value":${value},"asOf":${time}}}`
   test.each([
     ['<html><body>503</body></html>', 'source_not_json'],
