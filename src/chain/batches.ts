@@ -133,7 +133,9 @@ function createLimit({ nowMs }: Pick<Clock, 'nowMs'>) {
   const isLimited = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
     'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
   return {
-    now: (): Unanswered | null => (nowMs() < untilMs ? { kind: 'limited', untilMs } : null),
+    // Longer than that is a clock that was put back.
+    now: (): Unanswered | null =>
+      nowMs() < untilMs && untilMs - nowMs() <= LIMITED_MS.most ? { kind: 'limited', untilMs } : null,
     /** Take note of what a reply says of limits. */
     apply: ({ answers, refusal, retryAfter }: RpcReply): Omit<RpcReply, 'retryAfter'> => {
       if (!answers.some((answer) => isLimited(answer, retryAfter))) {

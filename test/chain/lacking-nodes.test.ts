@@ -121,6 +121,16 @@ describe('a node that limits how often it is asked', () => {
     time.nowMs += 1
     expect(await calls(nodes, 1)).toEqual(['0x01'])
   })
+
+  it('is asked again where the clock was put back meanwhile', async () => {
+    const { node, nodes, time } = await start()
+    node.answers.eth_call = () => '0x01'
+    node.instead = () => ({ status: 429, headers: { 'retry-after': '60' } })
+    expect(await codeOf(calls(nodes, 1))).toBe('node.rate_limited')
+    node.instead = () => undefined
+    time.nowMs -= 3_600_000
+    expect(await calls(nodes, 1)).toEqual(['0x01'])
+  })
 })
 
 describe('a node that lacks something about a block', () => {
