@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 
-/** What of a text stays out when nobody takes it. */
+/** What could not be written. */
 export type Lost = {
   /** Texts since the start: a line of the log each, or what the screen shows at once. */
   readonly count: number
@@ -13,11 +13,15 @@ export type Lost = {
 /** Where a process says what it does. Who reads it may stall, leave or be full: nothing waits for that, and nothing ends by it. */
 export type Outlet = {
   readonly name: 'log' | 'screen'
-  /** Written at once, so that what explains a crash is out before the crash; or lost. Never throws. */
+  /** Written at once, so that what explains a crash is out before the crash; else as soon as it is taken, or lost. Never throws. */
   readonly write: (text: string) => void
   /** Null where nothing was lost. */
   readonly lost: () => Lost | null
 }
+
+/** What waits for a slow reader, in bytes. */
+const WAITING_MAX = 1_048_576
+const RETRY_MS = 50
 
 /** What a failure of a write means to people. Source: write(2). */
 const PROBLEMS: Readonly<Record<string, string>> = {
@@ -29,25 +33,43 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 /** Open an outlet on a file, a terminal, or a pipe that does not block, as Node makes those of a process's own streams. */
 export function createOutlet(name: Outlet['name'], fd: number, nowMs: () => number): Outlet {
-  /** The rest of a text that was taken in part: what follows it would be read as of the same line. */
-  let rest: Buffer = Buffer.alloc(0)
+  let waiting: readonly Buffer[] = []
+  /** Whether the first that waits was taken in part: what came in its place would be read as of the same line. */
+  let isBegun = false
+  let timer: NodeJS.Timeout | undefined
   let lost: Lost | null = null
-  /** Write as much as is taken; the rest of it. */
-  const put = (bytes: Buffer) => bytes.subarray(writeSync(fd, bytes))
+  const lose = (count: number, code: string) => {
+    lost = { count: (lost?.count ?? 0) + count, problem: PROBLEMS[code] ?? code, atMs: nowMs() }
+  }
+  const drain = () => {
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      const taken = writeSync(fd, first)
+      isBegun = taken < first.length
+      waiting = isBegun ? [first.subarray(taken), ...waiting.slice(1)] : waiting.slice(1)
+    }
+  }
+  const flush = () => {
+    clearTimeout(timer)
+    try {
+      drain()
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      if (code === 'EAGAIN') {
+        timer = setTimeout(flush, RETRY_MS)
+        return
+      }
+      const kept = isBegun ? 1 : 0
+      lose(waiting.length - kept, code)
+      waiting = waiting.slice(0, kept)
+    }
+  }
   return {
     name,
     write: (text) => {
-      try {
-        if (rest.length > 0) rest = put(rest)
-        if (rest.length === 0) {
-          rest = put(Buffer.from(text))
-          return
-        }
-        lost = { count: (lost?.count ?? 0) + 1, problem: PROBLEMS.EAGAIN ?? '', atMs: nowMs() }
-      } catch (error) {
-        const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-        lost = { count: (lost?.count ?? 0) + 1, problem: PROBLEMS[code] ?? code, atMs: nowMs() }
-      }
+      const bytes = Buffer.from(text)
+      if (waiting.reduce((sum, { length }) => sum + length, bytes.length) > WAITING_MAX) lose(1, 'EAGAIN')
+      else waiting = [...waiting, bytes]
+      flush()
     },
     lost: () => lost,
   }

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { createOutlet } from '../../src/ops/outlet.ts'
 
 const OUTLET = new URL('../../src/ops/outlet.ts', import.meta.url).href
-const LINES = 1_000
+const LINES = 3_000
 /** Write more than a pipe holds, say what was lost, and end. */
 const PROGRAM = `
   const { createOutlet } = await import('${OUTLET}')
