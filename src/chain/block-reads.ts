@@ -1,51 +1,57 @@
 import type { Address, Hex } from 'viem'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import { badAnswer, type Endpoint, quantity } from './endpoint.ts'
+import { badAnswer, type Endpoint, isTooLarge, quantity } from './endpoint.ts'
 import { countOn, headerAt, read } from './node-reads.ts'
-import { type BlockOf, type MinedTransaction, NO_TRANSACTION, type Receipt } from './nodes.ts'
+import { type BlockOf, type MinedTransaction, NO_TRANSACTION } from './nodes.ts'
 import {
   type Header,
   wireBlockOfHashes,
   wireReceipt,
-  wireSent,
-  wireSentInBlock,
+  wireRow,
+  wireRows,
   wireTransaction,
+  wireTransactions,
 } from './wire.ts'
 
 /** A transaction in a block, without its receipt. */
 type Sent = Omit<MinedTransaction, 'receipt'>
+type WireReceipt = z.output<typeof wireReceipt>
 
 const wireReceiptOrNone = wireReceipt.nullable()
 const wireTransactionOrNone = wireTransaction.nullable()
 const wireBlockOrNone = wireBlockOfHashes.nullable()
 
-/** Read the receipt of what a node shows in a block; null where it has none. The price is worked out where it leaves that out. */
-async function receiptOf(node: Endpoint, sent: Sent, within?: Header): Promise<Receipt | null> {
-  const method = 'eth_getTransactionReceipt'
-  const receipt = await read(node, method, [sent.hash], wireReceiptOrNone)
-  if (receipt === null) return null
-  if (receipt.hash !== sent.hash || receipt.from !== sent.from) throw badAnswer(node.name, method)
-  const { effectiveGasPriceWei } = receipt
-  if (effectiveGasPriceWei !== null) return { ...receipt, effectiveGasPriceWei }
+const RECEIPT = 'eth_getTransactionReceipt'
+const receiptOn = (node: Endpoint, hash: Hex): Promise<WireReceipt | null> =>
+  read(node, RECEIPT, [hash], wireReceiptOrNone)
+
+/** A transaction with its receipt; what it paid is worked out where the node leaves that out. Source: EIP-1559. */
+async function mined(
+  node: Endpoint,
+  sent: Sent,
+  { effectiveGasPriceWei, ...receipt }: WireReceipt,
+  within?: Header,
+): Promise<MinedTransaction> {
+  if (receipt.hash !== sent.hash || receipt.from !== sent.from) throw badAnswer(node.name, RECEIPT)
+  if (effectiveGasPriceWei !== null) return { ...sent, receipt: { ...receipt, effectiveGasPriceWei } }
   const header = within ?? (await headerAt(node, receipt.blockNumber))
-  if (header === null) throw badAnswer(node.name, method)
-  // Source: EIP-1559.
+  if (header === null) throw badAnswer(node.name, RECEIPT)
   const offered = header.baseFeePerGasWei + sent.maxPriorityFeePerGasWei
-  return {
-    ...receipt,
-    effectiveGasPriceWei: offered < sent.maxFeePerGasWei ? offered : sent.maxFeePerGasWei,
-  }
+  const paid = offered < sent.maxFeePerGasWei ? offered : sent.maxFeePerGasWei
+  return { ...sent, receipt: { ...receipt, effectiveGasPriceWei: paid } }
 }
 
 /** Read a mined transaction with its receipt; null where the node has it in no block. */
 export async function transactionOn(node: Endpoint, hash: Hex): Promise<MinedTransaction | null> {
   const method = 'eth_getTransactionByHash'
-  const sent = await read(node, method, [hash], wireTransactionOrNone)
-  if (sent === null) return null
+  const [sent, receipt] = await Promise.all([
+    read(node, method, [hash], wireTransactionOrNone),
+    receiptOn(node, hash),
+  ])
+  if (sent === null || receipt === null) return null
   if (sent.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
-  const receipt = await receiptOf(node, sent)
-  return receipt === null ? null : { ...sent, receipt }
+  return mined(node, sent, receipt)
 }
 
 /**
@@ -67,7 +73,7 @@ export async function blockOfOn(
   if (shown.status === 'rejected') throw shown.reason
   if (shown.value === null) return null
   if (counted.status === 'rejected') throw counted.reason
-  const { header, size } = shown.value
+  const { header, hashes } = shown.value
   if (header.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
   const before = known ?? (header.number === 0n ? senders.map(() => 0) : await countsAt(header.parentHash))
   const taken = counted.value.map((after, index) => after - (before[index] ?? 0))
@@ -80,14 +86,14 @@ export async function blockOfOn(
     })),
   )
   const active = senders.filter((_, index) => nonces[index]?.length !== 0)
-  const sent = active.length === 0 ? [] : await sentIn(node, hash, size, active)
+  const sent = active.length === 0 ? [] : await sentIn(node, hash, hashes, active)
   const transactions = await Promise.all(
     nonces.flat().map(async ({ sender, nonce }): Promise<MinedTransaction> => {
       const own = sent.find((each) => each.nonce === nonce && each.from === sender.toLowerCase())
       if (own === undefined) return takenWithout(sender, nonce, header)
-      const receipt = await receiptOf(node, own, header)
+      const receipt = await receiptOn(node, own.hash)
       if (receipt?.blockHash !== header.hash) throw notShown(node.name, own.hash)
-      return { ...own, receipt }
+      return mined(node, own, receipt, header)
     }),
   )
   return { head: header, transactions }
@@ -99,41 +105,55 @@ const TAKEN_MAX = 100_000
 /** Transactions that are asked for at once where a block is too large to be read whole. */
 const AT_ONCE = 100
 
-/** Read what `senders` have among the transactions of a block. */
+/** Read what `senders` have among the transactions of a block: one by one where it is too large to be read whole. */
 async function sentIn(
   node: Endpoint,
   hash: Hex,
-  size: number,
+  hashes: readonly Hex[],
   senders: readonly Address[],
 ): Promise<readonly Sent[]> {
   try {
-    return await read(node, 'eth_getBlockByHash', [hash, true], wireSentInBlock(senders))
+    const all = await read(node, 'eth_getBlockByHash', [hash, true], wireRows)
+    return sentAmong(node, all, hashes, senders)
   } catch (error) {
     if (!isTooLarge(error)) throw error
   }
-  const schema = wireSent(senders)
   const found: Sent[] = []
-  for (let from = 0; from < size; from += AT_ONCE) {
-    const indices = Array.from({ length: Math.min(AT_ONCE, size - from) }, (_, index) => from + index)
-    const rows = await Promise.all(indices.map((index) => rowAt(node, hash, index)))
-    found.push(...schema.parse(rows))
+  for (let from = 0; from < hashes.length; from += AT_ONCE) {
+    const some = hashes.slice(from, from + AT_ONCE)
+    const rows = await Promise.all(some.map((_, index) => rowAt(node, hash, from + index)))
+    found.push(...sentAmong(node, rows, some, senders))
   }
   return found
 }
 
+type Row = z.output<typeof wireRow>
+
+/** Take what `senders` sent of transactions that have to be these: one that a node leaves out would pass for none. */
+function sentAmong(
+  node: Endpoint,
+  rows: readonly (Row | null)[],
+  hashes: readonly Hex[],
+  senders: readonly Address[],
+): readonly Sent[] {
+  const wanted = senders.map((sender) => sender.toLowerCase())
+  const own = wireTransactions.safeParse(rows.filter((row) => row !== null && wanted.includes(row.from)))
+  const isOther = rows.some((row, index) => row !== null && row.hash !== hashes[index])
+  if (isOther || rows.length !== hashes.length || !own.success)
+    throw badAnswer(node.name, 'eth_getBlockByHash')
+  return own.data
+}
+
 /** Read one transaction of a block; null where it is too large to be one of ours. */
-async function rowAt(node: Endpoint, hash: Hex, index: number): Promise<unknown> {
+async function rowAt(node: Endpoint, hash: Hex, index: number): Promise<Row | null> {
   const method = 'eth_getTransactionByBlockHashAndIndex'
   try {
-    return await read(node, method, [hash, quantity(index)], z.unknown())
+    return await read(node, method, [hash, quantity(index)], wireRow)
   } catch (error) {
     if (isTooLarge(error)) return null
     throw error
   }
 }
-
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof RolekeeperError && error.code === 'node.answer_too_large'
 
 /** A nonce that the block counts and no transaction of its sender has. Pure. */
 const takenWithout = (from: Address, nonce: number, { number, hash }: Header): MinedTransaction => ({

@@ -97,6 +97,10 @@ export const refused = (node: string, method: string, code: number) =>
     retry: 'later',
   })
 
+/** Whether an answer was too large to be taken: less may be asked for at once. Pure. */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof RolekeeperError && error.code === 'node.answer_too_large'
+
 const wrongChain = (name: string, chainId: number, said: number) =>
   new RolekeeperError('node.wrong_chain', `Node ${name} is on chain ${said}, not on chain ${chainId}.`, {
     fix: 'correct its address in `chain.nodes`, or `chain.id`.',

@@ -21,7 +21,7 @@ export type RpcCall = { readonly method: string; readonly params: readonly unkno
 export type RpcReply = {
   /** One for each call. */
   readonly answers: readonly (RpcAnswer | Unanswered)[]
-  /** What the node said of all of them at once, in the place of answers. */
+  /** What the node said of all of them at once, in the place of answers, where they may be too many for it. */
   readonly refusal: RpcAnswer | Unanswered | null
   /** The header of that name. */
   readonly retryAfter: string | null
@@ -102,6 +102,9 @@ const failure = z.object({ code: z.coerce.number(), message: z.coerce.string() }
 const fault = z.object({ error: failure })
 const answered = z.object({ id: z.number(), error: failure.nullish(), result: z.unknown().optional() })
 
+/** Statuses that say so of a request; others are of who asks, or of the node. */
+const TOO_MANY = [400, 413]
+
 /** Take a reply apart, one answer for each of `size` calls. Pure. */
 function readReply(status: number, text: string, size: number): Pick<RpcReply, 'answers' | 'refusal'> {
   const body = parse(text)
@@ -113,7 +116,8 @@ function readReply(status: number, text: string, size: number): Pick<RpcReply, '
     const refusal = refused?.success
       ? { ok: false as const, failure: refused.data.error }
       : { kind: 'status' as const, status }
-    return { answers: Array.from({ length: size }, () => refusal), refusal }
+    const mayBeTooMany = isOk || TOO_MANY.includes(status)
+    return { answers: Array.from({ length: size }, () => refusal), refusal: mayBeTooMany ? refusal : null }
   }
   const byId = new Map<number, RpcAnswer>()
   for (const item of size === 1 ? [body] : Array.isArray(body) ? body : []) {

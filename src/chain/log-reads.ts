@@ -1,7 +1,8 @@
 import { type Address, pad, toEventSelector } from 'viem'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { badAnswer, type Endpoint, quantity } from './endpoint.ts'
+import { NARROW_MS } from './batches.ts'
+import { badAnswer, type Endpoint, isTooLarge, quantity } from './endpoint.ts'
 import { read } from './node-reads.ts'
 import type { LogsOf, MinedLog, Transfer, TransfersOf } from './nodes.ts'
 import { wireMinedLogs, wireTransfers } from './wire.ts'
@@ -65,9 +66,6 @@ const isIn = ({ fromBlock, toBlock }: Range, number: bigint) => number >= fromBl
 const byBlock = (one: Placed, other: Placed) =>
   Number(one.blockNumber - other.blockNumber) || one.index - other.index
 
-/** What a node was seen not to take, it is asked for again after so long. */
-const NARROW_MS = 600_000
-
 /**
  * Read a range in parts that a node takes: halved where it refuses, as nodes limit the blocks or the logs of one answer, or
  * where the answer is too large; what refuses a single block is its refusal.
@@ -105,6 +103,5 @@ const NO_METHOD = -32_601
 
 /** Whether less of the same may be answered. Nodes word it in too many ways to tell their limits from other refusals. */
 const isTooWide = (error: unknown): boolean =>
-  error instanceof RolekeeperError &&
-  (error.code === 'node.answer_too_large' ||
-    (error.code === 'node.refused' && error.facts.code !== NO_METHOD))
+  isTooLarge(error) ||
+  (error instanceof RolekeeperError && error.code === 'node.refused' && error.facts.code !== NO_METHOD)

@@ -95,10 +95,14 @@ export const classifySimulation = (failure: RpcFailure): SimulationRejection | n
  * Whether a node says that it is asked too often. Alchemy: code 429, "exceeded its compute units per second"; Infura:
  * "request rate limited"; QuickNode: "50/second request limit reached"; others: "Too Many Requests", "rate limit". Pure.
  */
-export const isRateLimit = ({ code, message }: RpcFailure): boolean =>
-  code === 429 ||
-  /rate.?limit|too many requests|request limit|requests? per second|compute units/i.test(message)
+export const isRateLimit = (failure: RpcFailure): boolean =>
+  failure.code === 429 ||
+  isOwnText(failure, /rate.?limit|too many requests|request limit|requests? per second|compute units/i)
 
 /** Whether a node left an answer out because all of the batch was too large: geth's -32003 "response too large". Pure. */
-export const isAnswerTooLarge = ({ message }: RpcFailure): boolean =>
-  /response (is )?too large/i.test(message)
+export const isAnswerTooLarge = (failure: RpcFailure): boolean =>
+  isOwnText(failure, /response (is )?too large/i)
+
+/** Whether the node itself says so: what a contract says when it reverts is whatever its author wrote. */
+const isOwnText = (failure: RpcFailure, text: RegExp): boolean =>
+  !isCallFailure(failure) && text.test(failure.message)

@@ -178,40 +178,24 @@ export const wireTransaction = z
     }
   })
 
-const wireTransactions = listOf(wireTransaction, ITEMS_MAX)
+/** Transactions of ours among those of a block. */
+export const wireTransactions = listOf(wireTransaction, ITEMS_MAX)
 
-/** Rows of which only those from `senders` matter: the others are not read, as chains have types of their own. Pure. */
-function rowsFrom(senders: readonly Address[], all: readonly unknown[]): readonly unknown[] {
-  const wanted = new Set(senders.map((sender) => sender.toLowerCase()))
-  return all.filter(
-    (row) =>
-      typeof row === 'object' &&
-      row !== null &&
-      'from' in row &&
-      typeof row.from === 'string' &&
-      wanted.has(row.from.toLowerCase()),
-  )
-}
+/** A transaction of a block, as far as all have it: chains have types of their own. */
+export const wireRow = z.looseObject({ hash, from: address })
 
-const wireRows = z.array(z.unknown()).max(ITEMS_MAX)
-const wireRowsOfBlock = z.object({ transactions: wireRows }).transform(({ transactions }) => transactions)
+/** All transactions of a block. Source: execution-apis, eth_getBlockByHash with whole transactions. */
+export const wireRows = z
+  .object({ transactions: listOf(wireRow, ITEMS_MAX) })
+  .transform(({ transactions }) => transactions)
 
-/** The transactions of `senders` among rows. Made anew for every block: what costs to make is made once outside. */
-const transactionsFrom = (senders: readonly Address[]) => (all: readonly unknown[]) => rowsFrom(senders, all)
-
-/** What `senders` have in a block. Source: execution-apis, eth_getBlockByHash with whole transactions. */
-export const wireSentInBlock = (senders: readonly Address[]) =>
-  wireRowsOfBlock.transform(transactionsFrom(senders)).pipe(wireTransactions)
-
-/** What of `senders` is among transactions that were asked for one by one. Source: eth_getTransactionByBlockHashAndIndex. */
-export const wireSent = (senders: readonly Address[]) =>
-  wireRows.transform(transactionsFrom(senders)).pipe(wireTransactions)
+const wireHashes = z.object({ transactions: listOf(hash, ITEMS_MAX) })
 
 /** A block's header, and the hashes of its transactions. Source: execution-apis, eth_getBlockByHash. */
 export const wireBlockOfHashes = z.unknown().transform((block, context) => {
   const header = wireHeader.safeParse(block)
-  const rows = wireRowsOfBlock.safeParse(block)
-  if (header.success && rows.success) return { header: header.data, size: rows.data.length }
+  const hashes = wireHashes.safeParse(block)
+  if (header.success && hashes.success) return { header: header.data, hashes: hashes.data.transactions }
   context.addIssue({ code: 'custom', message: 'expected a block' })
   return z.NEVER
 })

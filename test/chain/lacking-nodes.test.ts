@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createBatches } from '../../src/chain/batches.ts'
 import { createNodes, type NodesOptions } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -63,6 +64,17 @@ describe('a node that takes few calls at once', () => {
     expect(node.requests.filter((methods) => methods.includes('eth_call'))).toHaveLength(1)
   })
 
+  it.each([401, 403, 404, 500, 502])('is none that answers %i: it is asked once', async (status) => {
+    const { node } = await start()
+    const body = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no' } }
+    node.instead = () => ({ status, body })
+    node.requests.length = 0
+    const batches = createBatches(node.url, 20_000, systemClock)
+    ends.push(batches.close)
+    await Promise.all(Array.from({ length: 100 }, () => batches.ask('eth_call', [])))
+    expect(node.requests.map((methods) => methods.length)).toEqual([100])
+  })
+
   it('and refuses each alone as well is asked eight times in vain, and then as before', async () => {
     const { node, nodes } = await start()
     const body = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'out of order' } }
@@ -121,6 +133,17 @@ describe('a node that limits how often it is asked', () => {
     time.nowMs += 1
     expect(await calls(nodes, 1)).toEqual(['0x01'])
   })
+
+  it.each(['rate limit', 'Too Many Requests', 'response too large'])(
+    'is not one of which a contract says so when it reverts: %s',
+    async (text) => {
+      const { node, nodes } = await start()
+      node.answers.eth_call = () => fault(3, `execution reverted: ${text}`)
+      expect(await calls(nodes, 2)).toEqual([null, null])
+      node.answers.eth_call = () => '0x01'
+      expect(await calls(nodes, 1)).toEqual(['0x01'])
+    },
+  )
 
   it('is asked again where the clock was put back meanwhile', async () => {
     const { node, nodes, time } = await start()
@@ -219,6 +242,29 @@ describe('a node that lacks something about a block', () => {
       { nonce: 5, hash: '0x', digest: null, receipt: { blockNumber: 10n, blockHash: word(10) } },
       { nonce: 6, hash: word(1) },
     ])
+  })
+
+  it.each<[string, (all: unknown[]) => unknown[]]>([
+    ['none', () => []],
+    ['all but ours', (all) => all.slice(0, 1)],
+    ['ours without its sender', ([other, own]) => [other, { ...(own as object), from: null }]],
+    ['another in the place of ours', ([other]) => [other, sent(3, 5, OTHER)]],
+  ])('and shows of a block %s has told nobody that something else took our nonce', async (_, lacking) => {
+    const { node, nodes } = await start()
+    const all = [sent(100, 0, OTHER), sent(1, 5)]
+    mine(node, all, 6)
+    const whole = node.answers.eth_getBlockByHash
+    node.answers.eth_getBlockByHash = (params) =>
+      params[1] === true ? { ...wireBlock(10), transactions: lacking(all) } : whole?.(params)
+    expect(await codeOf(blockOf(nodes))).toBe('node.bad_answer')
+  })
+
+  it('and leaves ours out of a block that is too large has told nobody so either', async () => {
+    const { node, nodes } = await start()
+    const zeros = { ...sent(100, 0, OTHER), input: `0x${'00'.repeat(5 * MIB)}` }
+    mine(node, [zeros, sent(1, 5)], 6)
+    node.answers.eth_getTransactionByBlockHashAndIndex = () => null
+    expect(await codeOf(blockOf(nodes))).toBe('node.bad_answer')
   })
 
   it.each([

@@ -25,7 +25,11 @@ const ran = { status: '0x1', gasUsed: '0x2', returnData: '0x01', logs: receipt.l
 type Answer = (params: readonly unknown[]) => unknown
 const HONEST: Readonly<Record<string, Answer>> = {
   eth_getBlockByNumber: ([tag]) => wireBlock(tag === 'latest' ? 10 : tag === 'finalized' ? 6 : Number(tag)),
-  eth_getBlockByHash: () => ({ ...wireBlock(10), transactions: [{ from: TOKEN, odd: 1 }, sent] }),
+  eth_getBlockByHash: ([, isWhole]) => ({
+    ...wireBlock(10),
+    transactions:
+      isWhole === true ? [{ from: TOKEN, hash: word(778), odd: 1 }, sent] : [word(778), word(777)],
+  }),
   eth_getTransactionByHash: () => sent,
   eth_getTransactionReceipt: () => receipt,
   eth_getBalance: () => '0x100',

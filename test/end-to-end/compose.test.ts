@@ -12,6 +12,7 @@ import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
 import { openStore, storeAt } from '../support/redis-fleet.ts'
 import { removeDirectory } from '../support/sandbox.ts'
+import { until } from '../support/until.ts'
 
 const { services } = z
   .object({
@@ -153,16 +154,6 @@ async function heldAt(url: string): Promise<number> {
   return response.ok ? Number(facets.seats.message.split(` of ${SHIPPED_ROLES.length} held`)[0]) : -1
 }
 
-/** As Docker does, which asks again before it calls a service ill. */
-async function untilHealthy(name: string, env: Record<string, string> = {}): Promise<void> {
-  const isHealthy = () =>
-    checkHealth(name, env).then(
-      () => true,
-      () => false,
-    )
-  while (!(await isHealthy())) await setTimeout(100)
-}
-
 async function untilHeld(url: string, isEnough: (held: number) => boolean): Promise<void> {
   while (!isEnough(await heldAt(url))) await setTimeout(100)
 }
@@ -198,8 +189,9 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   if (a === undefined || b === undefined) return expect.fail('two keepers were started')
   await untilHeld(a.url, (held) => held >= 2)
   await untilHeld(b.url, (held) => held >= 2)
-  await untilHealthy('sandbox')
-  await untilHealthy('sandbox-b', { ROLEKEEPER_OPS_PORT: new URL(b.url).port })
+  // As Docker does, which asks again before it calls a service ill.
+  await until(() => checkHealth('sandbox'), 100)
+  await until(() => checkHealth('sandbox-b', { ROLEKEEPER_OPS_PORT: new URL(b.url).port }), 100)
   await a.end('SIGKILL')
   await expect(checkHealth('sandbox-a', { ROLEKEEPER_OPS_PORT: new URL(a.url).port })).rejects.toThrow()
   await untilHeld(b.url, (held) => held === SHIPPED_ROLES.length)

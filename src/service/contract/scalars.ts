@@ -18,7 +18,9 @@ export const addr = z
 
 /** Whether capitals of an address, where it has some and not only those, are its checksum. Source: EIP-55. */
 export const isSpeltRight = (text: string): boolean =>
-  [text.toLowerCase(), `0x${text.slice(2).toUpperCase()}`, getAddress(text.toLowerCase())].includes(text)
+  text === text.toLowerCase() ||
+  text === `0x${text.slice(2).toUpperCase()}` ||
+  text === getAddress(text.toLowerCase())
 
 /** `ts`: an ISO 8601 date-time. */
 export const ts = z.iso.datetime({ offset: true })
