@@ -199,25 +199,26 @@ inOrder('one chain, followed', () => {
 
   test('history holds the last state of each minute and hour', async () => {
     const { timestamp } = await scene.client.getBlock()
-    const minute = (timestamp / 60n) * 60n + 60n
-    await scene.client.setNextBlockTimestamp({ timestamp: minute + 60n })
+    // The start of an hour, so that the minutes below never end one.
+    const hour = (timestamp / 3_600n) * 3_600n + 3_600n
+    await scene.client.setNextBlockTimestamp({ timestamp: hour + 60n })
     await scene.client.mine({ blocks: 1 })
     await scene.caughtUp(canonical)
-    await scene.client.setNextBlockTimestamp({ timestamp: minute + 119n })
+    await scene.client.setNextBlockTimestamp({ timestamp: hour + 119n })
     await scene.price(BTC, '62000')
     const { block, markets } = await scene.caughtUp(canonical)
     const rows = canonical.marketHistory(scene.at('btcMarket'))
     const last = rows.filter((row) => row.interval === '1m').at(-1)
     expect(last).toMatchObject({
-      bucketStart: new Date(Number(minute + 60n) * 1_000).toISOString(),
-      bucketEnd: new Date(Number(minute + 120n) * 1_000).toISOString(),
+      bucketStart: new Date(Number(hour + 60n) * 1_000).toISOString(),
+      bucketEnd: new Date(Number(hour + 120n) * 1_000).toISOString(),
       totalDebt: markets[0]?.totalDebt,
       blockNumber: String(block.number),
     })
     expect(rows.filter((row) => row.interval === '1h').at(-1)?.blockNumber).toBe(String(block.number))
     expect(canonical.marketHistory(borrower)).toEqual([])
 
-    await scene.client.setNextBlockTimestamp({ timestamp: minute + 120n })
+    await scene.client.setNextBlockTimestamp({ timestamp: hour + 120n })
     await scene.client.mine({ blocks: 1 })
     await scene.caughtUp(canonical)
     expect(canonical.marketHistory(scene.at('btcMarket')).length).toBe(rows.length + 1)
