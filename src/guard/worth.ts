@@ -172,13 +172,17 @@ function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: 
   return () => asked.map(({ at, token, read }) => ({ at, token, assets: read()?.escrowAssets ?? 0n }))
 }
 
-/** Shares of vaults and claims, which take a second read: of what the first one found. */
+/**
+ * Shares of vaults and claims, which take a second read: of what the first one found. Shares of itself that a vault holds in
+ * escrow belong to who asked for a redemption.
+ */
 function askPositions(
   owner: Address,
   deployment: Deployment,
   { ask }: Reads,
 ): (second: Reads) => Asked<HeldAt> {
-  const vaults = deployment.vaults.map(({ address: vault }) => ({
+  const others = deployment.vaults.filter(({ address: vault }) => vault !== owner)
+  const vaults = others.map(({ address: vault }) => ({
     vault,
     asset: ask(view('asset', vault, [], address)),
     shares: ask(balanceView(vault, owner)),

@@ -102,6 +102,12 @@ it('adds up what several keys own, and says as of which block', async () => {
   expect(await read({}, { owners: [SELF, STRANGER] })).toEqual({ usdMicros: 37_840_000_000n, atMs: 1_000 })
 })
 
+it('counts no shares of itself that a vault keeps for who asked to redeem', async () => {
+  const ofVault = (shares: bigint) => read({ [`${VAULT} balanceOf(address)`]: [shares] }, { owners: [VAULT] })
+  expect(await ofVault(7n)).toEqual(await ofVault(0n))
+  expect(await ofVault(7n)).not.toEqual(await read())
+})
+
 it('counts a vault of a token that is not ours to price as nothing, and asks no second time for nothing', async () => {
   const none = { [`${VAULT} asset()`]: null, [`${MARKET} openClaims(address)`]: null }
   const all = await worth(none)
