@@ -34,8 +34,8 @@ export type PassedOver = {
   readonly message: string
   readonly reason: Reason
   readonly near?: number
-  /** A person should look now: it is raised as an alarm, with this fix. */
-  readonly alarm?: { readonly fix: string }
+  /** A person should look now: an alarm, with this fix; `as` names it where many checks are one alarm. */
+  readonly alarm?: { readonly fix: string; readonly as?: string }
 }
 
 /** Why something is left alone, before it is said of which subject. */
@@ -278,8 +278,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   /** The contracts, and the markets, that its policy names, as the deployment has to, by their places under `strategy`. */
   contracts?(policy: Policy): readonly (readonly [place: string, name: string])[]
   markets?(policy: Policy): readonly (readonly [place: string, name: string])[]
-  /** The sources, by the names that the run configuration has to give them, that its policy asks. */
-  sources?(policy: Policy): readonly string[]
+  /** The sources that its policy asks, by their names in the run configuration, and what it takes from an answer of each. */
+  sources?(policy: Policy): readonly { readonly name: string; states(answer: Answer): string | Stop }[]
   /**
    * What differs from what its policy declares, in the order in which it is applied; an empty list where all is as
    * declared. Absent, the role declares nothing.

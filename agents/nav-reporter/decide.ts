@@ -95,6 +95,12 @@ const FORGED = ['source_not_signed', 'source_signed_by_another']
 const FORGED_FIX =
   'ask the source, by another way, whether it has a new key; state it under sources of the run configuration only then.'
 
+/** A vote that the next report is made without, as one of outside sources was not read. */
+const UNREAD = {
+  as: 'source_not_counted',
+  fix: 'have its owner mend it, or correct how the policy reads it; rolekeeper doctor says what it states.',
+}
+
 /** Judge one report, of which everything is known. */
 function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number): Decision {
   const { name, readings } = report
@@ -104,10 +110,14 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
   const when = whenOf(seen, atS, terms)
   const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
   const forged = readings.flatMap((one) => (!one.ok && FORGED.includes(one.check) ? [one] : []))
+  const isUnread = (source: string) =>
+    readings.some((one) => one.source === source && !one.ok) && 'source' in (policy.sources[source] ?? {})
   const passedOver = [
     ...agreement.rejected
       .filter(({ source }) => !forged.some((one) => one.source === source))
-      .map(({ source, ...why }) => passOver(`${name}:${source}`, why)),
+      .map(({ source, ...why }) =>
+        passOver(`${name}:${source}`, isUnread(source) ? { ...why, alarm: UNREAD } : why),
+      ),
     ...forged.map(({ source, check, message }) =>
       passOver(`${name}:${source}`, { check, message, alarm: { fix: FORGED_FIX } }),
     ),

@@ -98,8 +98,8 @@ function reportDecision(
 ): void {
   for (const { check, subject, message, alarm } of passedOver) {
     if (alarm === undefined) continue
-    const facts = { role, subject }
-    raise(new RolekeeperError(`${role}.${check}`, message, { ...alarm, facts, retry: 'later' }))
+    const { as: code = check, fix } = alarm
+    raise(new RolekeeperError(`${role}.${code}`, message, { fix, facts: { role, subject }, retry: 'later' }))
   }
   metrics.decided(role, proposals.length, passedOver.length, tookMs)
   for (const { check } of passedOver) metrics.refused(role, 'agent', check)

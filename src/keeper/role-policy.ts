@@ -177,8 +177,12 @@ function assertContracts(
 }
 
 /** A source that is nowhere would be one that is missing, each time, and a quorum that looks larger than it is. */
-function assertSources(names: readonly string[], { policy }: AgentConfig, { sources }: RunConfig): void {
-  const absent = names.find((name) => !sources.some((source) => source.name === name))
+function assertSources(
+  asked: readonly { readonly name: string }[],
+  { policy }: AgentConfig,
+  { sources }: RunConfig,
+): void {
+  const absent = asked.find(({ name }) => !sources.some((source) => source.name === name))?.name
   if (absent === undefined) return
   const known = sources.map(({ name }) => name).join(', ')
   throw new RolekeeperError(

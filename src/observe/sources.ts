@@ -25,8 +25,9 @@ type SourcePlace = { readonly name: string } & (
     }
 )
 
-/** The largest answer or file: a value and its date are a few hundred bytes. */
-const BYTES_MAX = 65_536
+/** The largest answer or file: a history of some years, a line a day or an hour. */
+const BYTES_MAX = 1_048_576
+const TOO_LARGE = 'It is longer than 1 MiB, the most that is read; its owner may leave out its oldest values.'
 const CONNECT_MS = 2_000
 
 const refused = (check: string, message: string): Answer => ({ ok: false, check, message })
@@ -137,7 +138,7 @@ async function readCapped(file: string): Promise<Uint8Array | Answer> {
   try {
     if (!(await handle.stat()).isFile()) return refused('source_unreadable', 'Its path is no file.')
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(BYTES_MAX + 1), 0, BYTES_MAX + 1, 0)
-    if (bytesRead > BYTES_MAX) return refused('source_too_large', `It is longer than ${BYTES_MAX} bytes.`)
+    if (bytesRead > BYTES_MAX) return refused('source_too_large', TOO_LARGE)
     return buffer.subarray(0, bytesRead)
   } finally {
     await handle.close()
@@ -148,8 +149,6 @@ async function readCapped(file: string): Promise<Uint8Array | Answer> {
 function failureOf(error: unknown, timeoutMs: number): Answer {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
   if (name === 'TimeoutError') return refused('source_timeout', `It did not answer within ${timeoutMs} ms.`)
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    return refused('source_too_large', `Its answer is longer than ${BYTES_MAX} bytes.`)
-  }
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return refused('source_too_large', TOO_LARGE)
   return refused('source_unreadable', `It cannot be read (${code ?? 'unknown'}).`)
 }

@@ -15,8 +15,8 @@ const answers: Record<string, (response: ServerResponse) => void> = {
   '/untyped': (response) => response.writeHead(200).end('{}'),
   '/moved': (response) => response.writeHead(302, { ...JSON_TYPE, location: '/good' }).end('{}'),
   '/failed': (response) => response.writeHead(503, JSON_TYPE).end('{}'),
-  '/largest': (response) => response.writeHead(200, JSON_TYPE).end('x'.repeat(65_536)),
-  '/too-large': (response) => response.writeHead(200, JSON_TYPE).end('x'.repeat(65_537)),
+  '/largest': (response) => response.writeHead(200, JSON_TYPE).end('x'.repeat(1_048_576)),
+  '/too-large': (response) => response.writeHead(200, JSON_TYPE).end('x'.repeat(1_048_577)),
   '/silent': () => undefined,
   '/dripping': (response) => response.writeHead(200, JSON_TYPE).write('{'),
   '/cut': (response) => {
@@ -69,8 +69,8 @@ beforeAll(async () => {
     url: { reveal: () => `http://127.0.0.1:${port}${path}` },
   }))
   writeFileSync(join(folder, 'value.csv'), 'asOf,value\n1,2\n')
-  writeFileSync(join(folder, 'largest'), 'x'.repeat(65_536))
-  writeFileSync(join(folder, 'too-large'), 'x'.repeat(65_537))
+  writeFileSync(join(folder, 'largest'), 'x'.repeat(1_048_576))
+  writeFileSync(join(folder, 'too-large'), 'x'.repeat(1_048_577))
   execFileSync('mkfifo', [join(folder, 'pipe')])
   const files = ['value.csv', 'binary', 'largest', 'too-large', 'pipe', 'absent', '.'].map((name) => ({
     name,

@@ -31,6 +31,7 @@ export async function examine(config: RunConfig, clock: Clock): Promise<readonly
   const look = createLook(clock)
   try {
     const policies = config.agents.map((agent) => policyOf(agent, config))
+    const loaded = policies.flatMap(({ policy }) => policy ?? [])
     const keys = examineKeys(config, clock)
     const nodes = examineNodes(config, clock.nowMs)
     const all = await Promise.all([
@@ -42,15 +43,10 @@ export async function examine(config: RunConfig, clock: Clock): Promise<readonly
       look('service', () => examineService(config, client)),
       look('scopes', () => examineScopes(config, client)),
       look('key', async () => (await keys).map(({ finding }) => finding)),
-      look('source', () => examineSources(config, clock)),
+      look('source', () => examineSources(config, loaded, clock)),
       look('webhook', () => examineWebhook(config, clock)),
       look('redis', () => examineRedis(config)),
-      look('limits', () =>
-        examineLastRun(
-          config,
-          policies.flatMap(({ policy }) => policy ?? []),
-        ),
-      ),
+      look('limits', () => examineLastRun(config, loaded)),
     ])
     return [...policies.flatMap(({ findings }) => findings), ...all.flat()]
   } finally {

@@ -6,6 +6,7 @@ import { probeDirectory } from '../../journal/probe-directory.ts'
 import { createSources } from '../../observe/sources.ts'
 import { whyNotFree } from '../../ops/port-free.ts'
 import { askWhetherThere } from '../../service/answering.ts'
+import type { RolePolicy } from '../role-policy.ts'
 import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
 const MEGABYTE = 1_048_576
@@ -87,23 +88,24 @@ export async function examineWebhook(
   ]
 }
 
-/** Look whether each source of a value can be read. */
+/** Look what each source of a value states, as those policies read it that ask it. */
 export async function examineSources(
   { sources }: Pick<RunConfig, 'sources'>,
+  policies: readonly Pick<RolePolicy, 'does' | 'policy'>[],
   clock: Pick<Clock, 'nowMs'>,
 ): Promise<readonly Finding[]> {
+  const asked = policies.flatMap(({ does, policy }) => does.sources?.(policy.strategy) ?? [])
   const reader = createSources(sources, clock)
   try {
     return await Promise.all(
       sources.map(async ({ name }, index) => {
         const answer = await reader.ask({ kind: 'source', name, timeoutMs: ANSWER_MS_MAX })
-        if (answer.ok) return passed('source', name, 'it can be read.')
-        const fix = `correct sources[${index}], or have its owner put it there.`
-        return warned('source', name, {
-          code: `source.${answer.check}`,
-          message: `${name}: ${answer.message}`,
-          fix,
-        })
+        const stated = asked.filter((one) => one.name === name).map(({ states }) => states(answer))
+        const wrong = answer.ok ? stated.find((one) => typeof one !== 'string') : answer
+        if (wrong === undefined) return passed('source', name, `${stated[0] ?? 'no policy asks it'}.`)
+        const { check, message } = wrong
+        const fix = `correct sources[${index}] or how the policy reads it, or have its owner mend it.`
+        return warned('source', name, { code: `source.${check}`, message: `${name}: ${message}`, fix })
       }),
     )
   } finally {

@@ -41,6 +41,7 @@ export const ALARM_CODES: readonly string[] = [
   ...[
     'nav-reporter.quorum_short',
     'nav-reporter.report_not_confirmed',
+    'nav-reporter.source_not_counted',
     'nav-reporter.source_not_signed',
     'nav-reporter.source_signed_by_another',
   ],

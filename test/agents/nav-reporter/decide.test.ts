@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { InFlight } from '../../../agents/agent.ts'
+import type { InFlight, Stop } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
+import type { Statement } from '../../../agents/nav-reporter/statement.ts'
 import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval.ts'
 import { policyOf } from '../../support/policies.ts'
 import {
@@ -305,6 +306,23 @@ describe('what stops a report', () => {
     expect(passedOver).toMatchObject([
       { subject: 'recoveryFund:administrator', check: 'source_signed_by_another', alarm: {} },
     ])
+  })
+
+  test('a vote that is lost, as its source was not read, which a person hears of', () => {
+    const told = (unread: Stop & { known?: readonly Statement[] }) =>
+      decided({
+        readings: readings(GROSS).map((one, index) =>
+          index === 0 ? { ...one, ...unread, ok: false as const } : one,
+        ),
+      })
+    const misread = { check: 'source_not_csv', message: 'no' }
+    const lost = told({ ...misread, known: [] })
+    expect(lost.proposals).toHaveLength(1)
+    expect(lost.passedOver).toMatchObject([
+      { ...misread, subject: 'recoveryFund:administrator', alarm: { as: 'source_not_counted' } },
+    ])
+    // It has spoken of this time before, and of a later one: it counts.
+    expect(told(misread).passedOver).toEqual([])
   })
 
   test('fees that were paid out since, where nobody saw what they were counted from before', () => {

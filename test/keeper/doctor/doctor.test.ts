@@ -113,6 +113,33 @@ describe('a seeded misconfiguration is found, with what to write instead', () =>
 const matches = (text: string, wanted: string | RegExp) =>
   typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)
 
+it('says what each source states, as the policy reads it that asks it', async () => {
+  const found = async (text: string) => {
+    const config = ward.load((written) => {
+      const custodian = written.sources.find(({ name }) => name === 'fundCustodian')
+      if (custodian === undefined) throw new TypeError('the sandbox has a custodian')
+      custodian.file = `${written.directory}.csv`
+      writeFileSync(`${written.directory}.csv`, text)
+      written.agents = written.agents.filter(({ role }) => role === 'nav-reporter')
+      written.sources.push({ name: 'nobodys', file: `${written.directory}.csv` })
+    })
+    const findings = await examine(config, systemClock)
+    return findings.filter(({ about }) => ['fundCustodian', 'nobodys'].includes(about))
+  }
+  const rows = Array.from({ length: 30_000 }, (_, index) => `${1_700_000_000 + index},1000000`)
+  expect(await found(`asOf,microsPerShare\r\n${rows.join('\r\n')}`)).toMatchObject([
+    {
+      state: 'ok',
+      message: 'it states 30000 values, the newest for 2023-11-15T06:33:19Z.',
+    },
+    { state: 'ok', message: 'no policy asks it.' },
+  ])
+  expect((await found('asOf,value\n2026-11-01T00:00:00Z,1'))[0]).toMatchObject({
+    ...{ state: 'warning', code: 'source.source_without_value' },
+    message: 'fundCustodian: It states nothing at microsPerShare.',
+  })
+})
+
 describe('a start refuses what the doctor fails', () => {
   const alone = (config: Written) => {
     config.agents = config.agents.slice(0, 1)
