@@ -13,9 +13,10 @@ import { lendingMarketAbi } from '../../sandbox/contracts/abis.ts'
 import { readSqliteJournal } from '../../src/journal/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
+import { isTerminal } from '../../src/workflow/workflow.ts'
 import { runCommand } from '../support/commands.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
-import { WAIT_MS_MAX } from '../support/until.ts'
+import { until, WAIT_MS_MAX } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const POLICY = fileURLToPath(new URL('../../sandbox/policies/asset-manager.yaml', import.meta.url))
@@ -201,6 +202,27 @@ async function keep(file: string, untilType: string): Promise<void> {
   }
 }
 
+/** Run a keeper once more, until nothing is under way: the end of what died as it told it may not be written. */
+async function settle(file: string): Promise<void> {
+  const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
+    ...{ env: { ...process.env, ...environment }, stdio: 'ignore' },
+  })
+  children.push(child)
+  const ended = once(child, 'exit')
+  await until(async () => expect((await listed()).every(({ state }) => isTerminal(state))).toBe(true))
+  child.kill('SIGTERM')
+  await ended
+}
+
+async function listed() {
+  const journal = readSqliteJournal(join(directory, 'state'))
+  try {
+    return await journal.list(1_000)
+  } finally {
+    await journal.close()
+  }
+}
+
 it('is brought from nothing to all that is declared, through kill -9 in each step', {
   timeout: RUN_MS_MAX,
 }, async () => {
@@ -232,14 +254,13 @@ it('is brought from nothing to all that is declared, through kill -9 in each ste
 
   const whole = configFile([vault, channel])
   await keep(whole, 'role.vault_owner.vaultOwnerTransferUpdate')
+  await settle(whole)
   const { code, rows } = await plan(whole)
   expect(rows.filter(({ check }) => check !== 'as_declared')).toEqual([])
   expect([code, rows.length]).toEqual([0, 14])
 
   // One effect for each step, and none of them was left alone by who killed it.
-  const journal = readSqliteJournal(join(directory, 'state'))
-  const workflows = await journal.list(1_000)
-  await journal.close()
+  const workflows = await listed()
   const done = workflows
     .filter(({ state }) => state === 'succeeded')
     .map(({ proposal }) => proposal.workflowType)

@@ -9,7 +9,7 @@ import { assetAbi, lendingMarketAbi, priceOracleAbi } from '../../sandbox/contra
 import type { Canonical } from '../../sandbox/indexer/canonical.ts'
 import { type Kms, startKms } from '../../sandbox/kms/server.ts'
 import { type SandboxService, startService } from '../../sandbox/service/service.ts'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { loadRunConfig, type RunConfig } from '../../src/config/config.ts'
 import { createKeeper, type Keeper } from '../../src/keeper/keeper.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
@@ -258,12 +258,12 @@ export type TestKeeper = {
 type Fits = (event: KeeperEvent) => boolean
 
 /** Create and start a keeper; its log is kept, not printed. */
-export async function startTestKeeper(config: RunConfig): Promise<TestKeeper> {
+export async function startTestKeeper(config: RunConfig, clock: Clock = systemClock): Promise<TestKeeper> {
   const events: KeeperEvent[] = []
   const log: string[] = []
   const waiting = new Set<(event: KeeperEvent) => void>()
   const keeper = createKeeper(config, {
-    version: 'test',
+    ...{ version: 'test', clock },
     log: createLog({ level: 'info', secrets: [], write: (line) => log.push(line) }),
   })
   keeper.onEvent((event) => {

@@ -1,10 +1,10 @@
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import type { Scenario } from '../../sandbox/story/scenarios.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
-import { systemClock } from '../../src/clock.ts'
 import type { RunConfig } from '../../src/config/config.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
 import { startTestKeeper, type TestKeeper } from './keeper-scene.ts'
+import { createHeldClock, waitFor } from './patient-world.ts'
 import { removeDirectory, sandboxDirectory } from './sandbox.ts'
 
 /** A sandbox that tells a scenario, and a keeper with every role beside it. */
@@ -17,7 +17,8 @@ export type RoleSession = {
 }
 
 /**
- * Start a sandbox in a directory of its own, its weather at once. A trouble inside fails the test that runs.
+ * Start a sandbox in a directory of its own, its weather at once; its world waits for the keeper where the machine is busy. A
+ * trouble inside fails the test that runs.
  * @param through where the keeper finds the service whose URL is given.
  */
 export async function createRoleSession(
@@ -26,8 +27,9 @@ export async function createRoleSession(
   through: (serviceUrl: string) => Promise<string> = async (serviceUrl) => serviceUrl,
 ): Promise<RoleSession> {
   const directory = sandboxDirectory()
+  const clock = createHeldClock()
   const sandbox = await startSandbox({
-    ...{ directory, seed, scenario, clock: systemClock, weather: 'at-once', onProgress: () => {} },
+    ...{ directory, seed, scenario, clock, weather: 'at-once', onProgress: () => {} },
     onTrouble: (cause) => {
       throw cause
     },
@@ -35,13 +37,15 @@ export async function createRoleSession(
   const written = sandboxConfig(directory)
   const config = { ...written, service: { ...written.service, url: await through(sandbox.info.serviceUrl) } }
   let running: TestKeeper | undefined
+  let rest = async () => {}
   return {
     sandbox,
     config,
     begin: async (mode) => {
       const agents = config.agents.map((agent) => ({ ...agent, mode }))
-      const begun = await startTestKeeper({ ...config, agents })
+      const begun = await startTestKeeper({ ...config, agents }, clock)
       running = begun
+      rest = waitFor(begun.keeper, sandbox, clock)
       begun.keeper.onEvent((event) => {
         if (event.type === 'held')
           writeAnswer(config.directory, event.id, {
@@ -53,6 +57,7 @@ export async function createRoleSession(
       return begun
     },
     stop: async () => {
+      await rest()
       await running?.keeper.stop({ drainMs: 0 })
       await sandbox.stop()
       removeDirectory(directory)

@@ -1,0 +1,96 @@
+import { createClient, http, rpcSchema } from 'viem'
+import type { Sandbox } from '../../sandbox/sandbox.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import type { Keeper } from '../../src/keeper/keeper.ts'
+
+/** A clock that can be held; it goes on where it stood. */
+export type HeldClock = Clock & { readonly hold: () => void; readonly go: () => void }
+
+/** Create a clock that goes with the machine's while it is not held. */
+export function createHeldClock(): HeldClock {
+  let lostMs = 0
+  let heldAtMs: number | null = null
+  const nowMs = () => heldAtMs ?? systemClock.nowMs() - lostMs
+  return {
+    nowMs,
+    sleep: systemClock.sleep,
+    hold: () => {
+      heldAtMs = nowMs()
+    },
+    go: () => {
+      if (heldAtMs !== null) lostMs = systemClock.nowMs() - heldAtMs
+      heldAtMs = null
+    },
+  }
+}
+
+type SetTime = [{ Method: 'anvil_setTime'; Parameters: [number]; ReturnType: unknown }]
+
+/** States in which a workflow waits for nobody but the machine. */
+const OURS: ReadonlySet<string> = new Set(['discovered', 'requested', 'prepared', 'attested', 'cleared'])
+/** Beyond this a workflow waits for something else: a block, another before it. */
+const HELD_LOOKS_MAX = 100
+const LOOK_MS = 100
+/** A workflow is on its way this long before the world waits for it: on a quiet machine none is. */
+const LATE_LOOKS = 10
+/** Blocks come at least so often: some workflows wait for one. */
+const APART_LOOKS = 20
+
+/**
+ * Let the sandbox's world wait for a keeper that a busy machine slows down: while a workflow takes long before it is sent, no
+ * block is mined, no tick is told and the clock that both share stands still. So what a lot's last seconds are enough for does
+ * not go by how busy the machine is.
+ * @returns what ends it.
+ */
+export function waitFor(
+  keeper: Pick<Keeper, 'onEvent'>,
+  { mineEvery, weather, chain }: Pick<Sandbox, 'mineEvery' | 'weather' | 'chain'>,
+  clock: HeldClock,
+): () => Promise<void> {
+  const anvil = createClient({
+    transport: http(chain.rpcUrl, { retryCount: 0 }),
+    rpcSchema: rpcSchema<SetTime>(),
+  })
+  /** Looks since each came to where it is. */
+  const underWay = new Map<string, number>()
+  keeper.onEvent((event) => {
+    if (event.type === 'held') underWay.delete(event.id)
+    if (event.type !== 'workflow') return
+    if (OURS.has(event.state)) underWay.set(event.id, underWay.get(event.id) ?? 0)
+    else underWay.delete(event.id)
+  })
+  const ending = new AbortController()
+  const isLate = () => [...underWay.values()].some((looks) => looks >= LATE_LOOKS)
+  const hold = async () => {
+    clock.hold()
+    await Promise.all([mineEvery(0), weather.pause()])
+  }
+  const go = async () => {
+    clock.go()
+    // Anvil has a clock of its own.
+    await anvil.request({ method: 'anvil_setTime', params: [Math.floor(clock.nowMs() / 1_000)] })
+    weather.resume()
+    await mineEvery(1)
+  }
+  const running = (async () => {
+    let [heldLooks, freeLooks] = [0, 0]
+    while (!ending.signal.aborted) {
+      for (const [id, looks] of underWay) underWay.set(id, looks + 1)
+      if (heldLooks > 0 && (!isLate() || heldLooks >= HELD_LOOKS_MAX)) {
+        await go()
+        heldLooks = 0
+        freeLooks = 0
+      } else if (heldLooks > 0) heldLooks += 1
+      else if (isLate() && freeLooks >= APART_LOOKS) {
+        await hold()
+        heldLooks = 1
+      } else freeLooks += 1
+      await systemClock.sleep(LOOK_MS, ending.signal).catch(() => undefined)
+    }
+    if (heldLooks > 0) await go()
+  })()
+  return () => {
+    ending.abort()
+    return running
+  }
+}
