@@ -19,7 +19,7 @@ export type Batches = {
 }
 
 /** Calls beyond this many go out as another batch: nodes cap theirs (geth at 1,000, some providers at 100, or 10). */
-const BATCH_MAX = 100
+export const BATCH_MAX = 100
 /** What was too wide for a node is tried again after so long, milliseconds. */
 export const NARROW_MS = 600_000
 /** How long a node that says no time is left alone: at first, and at most, twice as long each time. */

@@ -2,7 +2,11 @@ import { type Hex, keccak256 } from 'viem'
 import { z } from 'zod'
 
 /** One JSON-RPC call on its way to the node. */
-export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
+export type RpcCall = {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly id?: string | number | null
+}
 
 /** A node's answer to one call. */
 export type RpcReply =

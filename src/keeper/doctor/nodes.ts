@@ -1,3 +1,4 @@
+import { type Lack, probeLacks } from '../../chain/probe-limits.ts'
 import { type ProbedNode, probeNode } from '../../chain/probe-node.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
@@ -10,7 +11,7 @@ const BEHIND_MAX = 5n
 const HEAD_AGE_MS_MAX = 60_000
 
 type Seen = { readonly name: string; readonly path: string; readonly reads: boolean } & (
-  | { readonly node: ProbedNode }
+  | { readonly node: ProbedNode; readonly lacks: readonly Lack[] }
   | { readonly error: unknown }
 )
 
@@ -28,7 +29,8 @@ export async function examineNodes(
   const seen = await Promise.all(
     all.map(async ({ url, ...who }): Promise<Seen> => {
       try {
-        return { ...who, node: await probeNode({ ...who, url, chainId, timeoutMs: ANSWER_MS_MAX }) }
+        const node = await probeNode({ ...who, url, chainId, timeoutMs: ANSWER_MS_MAX })
+        return { ...who, node, lacks: who.reads ? await probeLacks(url, ANSWER_MS_MAX, node.head) : [] }
       } catch (error) {
         return { ...who, error }
       }
@@ -40,7 +42,7 @@ export async function examineNodes(
     const odd = await apartFrom(seen)
     const judged = seen.map((each) => judgeNode(each, { best, odd, finality, nowMs: nowMs() }))
     const good = judged.filter(({ state }, index) => state === 'ok' && seen[index]?.reads === true).length
-    const findings = [...judged, quorum(good, nodes)]
+    const findings = [...judged, ...seen.flatMap(lacking), quorum(good, nodes)]
     const newest = heads.reduce<number | null>(
       (most, { timestampS }) => Math.max(most ?? 0, timestampS),
       null,
@@ -123,6 +125,29 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
   }
   const final = finalized === null ? '' : `, final ${finalized.number}`
   return passed('node', name, `block ${head.number}${final}.`)
+}
+
+/** What is asked for, and what becomes of a keeper whose node does not give it. */
+const WITHOUT: Readonly<Record<Lack['what'], readonly [asked: string, becomes: string]>> = {
+  batch: ['100 calls in one request', 'a look takes more requests, which a limit on requests counts'],
+  range: ['eth_getLogs over 2,000 blocks', 'accounts are read in narrower ranges, by more requests'],
+  receipts: ['eth_getBlockReceipts', 'receipts are asked for one by one'],
+  fee_history: ['eth_feeHistory', "what others tip is not known, and a first offer tips the policy's least"],
+  size: ['an answer of 512 KiB', 'what is larger is asked for in parts, a large block by its hashes'],
+}
+
+/** Say what a node that is there lacks: it is gone without, and a person should know. */
+function lacking(seen: Seen): readonly Finding[] {
+  if (!('lacks' in seen)) return []
+  const { name, path } = seen
+  return seen.lacks.map(({ what, says }) => {
+    const [asked, becomes] = WITHOUT[what]
+    return warned('node', name, {
+      code: `node.lacks_${what}`,
+      message: `Node ${name}, asked for ${asked}, ${says}: ${becomes}.`,
+      fix: `ask its provider for a plan without that limit, or name another node as ${path}.`,
+    })
+  })
 }
 
 function quorum(good: number, { agree, read }: RunConfig['chain']['nodes']): Finding {
