@@ -104,8 +104,9 @@ export type Moment = {
     readonly blockNumber: bigint
     readonly timestampS: number
     readonly baseFeePerGasWei: bigint
-    /** What our fee policy adds for the builder of the block. */
+    /** What our fee policy adds for the builder of the block; and what a transaction pays for its bytes beside gas. */
     readonly priorityFeePerGasWei: bigint
+    readonly dataFeeWei?: bigint
   }
   /** The oldest lag of what was read, milliseconds, and whether all was fresh; `isOurs`: but for our own node or clock. */
   readonly freshness: Readonly<{ ok: boolean; ageMs: number; message: string; isOurs?: true }>

@@ -123,8 +123,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const { directory, keys, clock, started, onProgress } = start
   const onChain = await startChainWithContracts(start)
   const { chain, deployment, transactions } = onChain
-  const front = started(await startNodeFront(chain.rpcUrl))
-  const { url: rpcUrl, mineEvery } = front
+  const { url: rpcUrl, mineEvery } = started(await startNodeFront(chain.rpcUrl, start.scenario.isOpStack))
   const pins = await readPins(rpcUrl, deployment)
   await chain.setAutomine(false)
   await mineEvery(BLOCK_TIME_S)
@@ -193,6 +192,7 @@ async function startChainWithContracts({
   folder,
   stored,
   keys,
+  scenario: { isOpStack },
   started,
   onProgress,
 }: Start): Promise<OnChain> {
@@ -202,7 +202,7 @@ async function startChainWithContracts({
   const stateFile = join(folder, `chain-${chainId}.json`)
   // Half a deployment is no deployment.
   if (stored === undefined) rmSync(stateFile, { force: true })
-  const chain = started(await startChain({ stateFile, chainId }))
+  const chain = started(await startChain({ stateFile, chainId, isOpStack }))
   const { rpcUrl } = chain
   const transactions = createTransactions(rpcUrl, chainId)
   if (stored !== undefined) return { chain, deployment: stored, transactions }

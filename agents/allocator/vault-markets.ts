@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { Moment, Stop } from '../agent.ts'
+import { dataFeesWei } from '../protocol/data-fee.ts'
 import { beyondStop, type Expectation } from '../protocol/experience.ts'
 import { BPS, ceilDiv, tokenUnit } from '../protocol/health.ts'
 import { type Borrowing, persistenceS } from './borrowing.ts'
@@ -55,11 +56,13 @@ export function gasTokens(
   { priceUsdMicros }: OpenVault,
   { chain }: Moment,
   { costs }: AllocatorPolicy,
+  transactions = 0n,
 ): number {
-  const wei =
+  const gasWei =
     gas *
     (ceilDiv(chain.baseFeePerGasWei * (BPS + BigInt(costs.baseFeeHeadroomBps)), BPS) +
       chain.priorityFeePerGasWei)
+  const wei = gasWei + dataFeesWei({ chain }, transactions)
   return (Number(wei) / WAD) * (Number(costs.nativePriceUsdMicros) / Number(priceUsdMicros))
 }
 

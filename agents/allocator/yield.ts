@@ -89,7 +89,7 @@ export function proposeYield(
     }
     return passOver(subject, stop)
   }
-  const gas = gasTokens(policy.costs.transactionGas, vault, seen, policy)
+  const gas = gasTokens(policy.costs.transactionGas, vault, seen, policy, 1n)
   const gain = gainOf(poolOf(vault, vaultMarkets, policy), vaultMarkets, targets, decimals, gas)
   const usdMicros = (amount: number) => BigInt(Math.floor(amount * Number(vault.priceUsdMicros)))
   const netUsdMicros = usdMicros(gain.gross - gain.cost)

@@ -1,6 +1,7 @@
 import { native } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
+import { dataFeesWei } from '../protocol/data-fee.ts'
 import { beyondStop } from '../protocol/experience.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
@@ -230,7 +231,7 @@ function take(purse: Purse, { lot }: Candidate, bidAssets: bigint, paidAssets: b
 
 /** A base fee rises by an eighth a block at most. */
 const gasOf = ({ chain }: Moment, { bidGas }: Bidding) =>
-  bidGas * ((chain.baseFeePerGasWei * 9n) / 8n + chain.priorityFeePerGasWei)
+  bidGas * ((chain.baseFeePerGasWei * 9n) / 8n + chain.priorityFeePerGasWei) + dataFeesWei({ chain }, 1n)
 
 const usdOf = (assets: bigint, { decimals, priceUsdMicros }: Quote) =>
   (assets * priceUsdMicros) / tokenUnit(decimals)

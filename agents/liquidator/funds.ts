@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { Ended, InFlight, Observation } from '../agent.ts'
+import { dataFeesWei } from '../protocol/data-fee.ts'
 import { BPS, ceilDiv, WAD } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { seizedCollateral } from '../protocol/liquidation.ts'
@@ -50,7 +51,7 @@ export type Funds = {
 
 /** Count what may be spent and what is held, with everything that is in flight already taken. Pure. */
 export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): Funds {
-  const liquidation = gasCost(policy.gas.liquidateGas + policy.gas.settleGas, seen, policy)
+  const liquidation = gasCost(policy.gas.liquidateGas + policy.gas.settleGas, 3n, seen, policy)
   const tokens = new Map<string, bigint>(Object.entries(seen.balances))
   for (const { exposure } of seen.inFlight) {
     if (exposure.token !== null) add(tokens, exposure.token, -exposure.assets)
@@ -65,8 +66,8 @@ export function fundsOf(seen: Observation<LiquidatorSeen>, policy: LiquidatorPol
     inventoryKnown: coming.every(({ token }) => token !== null),
     ...hourOf(seen, policy),
     liquidation,
-    settlement: gasCost(policy.gas.settleGas, seen, policy),
-    sale: gasCost(policy.gas.sellGas, seen, policy),
+    settlement: gasCost(policy.gas.settleGas, 1n, seen, policy),
+    sale: gasCost(policy.gas.sellGas, 2n, seen, policy),
   }
 }
 
@@ -136,10 +137,15 @@ function boughtFor(repayAssets: bigint, most: bigint, market: MarketSeen): bigin
   return seizedCollateral(repayAssets, most, { price, liquidationBonusBps })
 }
 
-/** Price gas at the head's base fee and our tip; what is reserved has the policy's headroom. */
-function gasCost(gas: bigint, seen: Observation<LiquidatorSeen>, policy: LiquidatorPolicy): GasCost {
+/** Price gas at the head's base fee and our tip, and what transactions pay for their bytes; what is reserved has the policy's headroom. */
+function gasCost(
+  gas: bigint,
+  transactions: bigint,
+  seen: Observation<LiquidatorSeen>,
+  policy: LiquidatorPolicy,
+): GasCost {
   const { baseFeePerGasWei, priorityFeePerGasWei } = seen.chain
-  const wei = gas * (baseFeePerGasWei + priorityFeePerGasWei)
+  const wei = gas * (baseFeePerGasWei + priorityFeePerGasWei) + dataFeesWei(seen, transactions)
   const reserveWei = wei + ceilDiv(gas * baseFeePerGasWei * BigInt(policy.gas.baseFeeHeadroomBps), BPS)
   const native = nativeUsdMicros(seen, policy)
   return { gas, wei, reserveWei, nativeUsdMicros: native, usdMicros: ceilDiv(wei * native, WAD) }

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import type { InFlight } from '../agent.ts'
+import { dataFeesWei } from '../protocol/data-fee.ts'
 import { BPS, ceilDiv, tokenUnit, WAD } from '../protocol/health.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
@@ -30,7 +31,7 @@ export type Commitments = {
 
 /** Count what is bid: every escrow that is not paid back, and what is in flight. Pure. */
 export function commitmentsOf(seen: Observed, self: Address, policy: RfqBidderPolicy): Commitments {
-  const bidGas = gasCost(policy.gas.bidGas + policy.gas.settleGas, seen, policy)
+  const bidGas = gasCost(policy.gas.bidGas + policy.gas.settleGas, 3n, seen, policy)
   const tokens = new Map<string, bigint>(Object.entries(seen.balances))
   const escrows: Escrow[] = []
   const winnable: Commitments['winnable'] = new Map()
@@ -74,7 +75,7 @@ export function commitmentsOf(seen: Observed, self: Address, policy: RfqBidderPo
         ? null
         : `What we bid on ${unpriced.join(', ')} is in a token that the policy's quotes do not list.`,
     bidGas,
-    settleGas: gasCost(policy.gas.settleGas, seen, policy),
+    settleGas: gasCost(policy.gas.settleGas, 1n, seen, policy),
   }
 }
 
@@ -135,9 +136,10 @@ function usdMicrosIn(
   return ceilDiv(assets * quote.priceUsdMicros, tokenUnit(asset.decimals))
 }
 
-/** Price gas at the head's base fee and the policy's headroom, rounded up. */
-function gasCost(gas: bigint, { chain }: Observed, policy: RfqBidderPolicy): GasCost {
+/** Price gas at the head's base fee and the policy's headroom, rounded up, and what transactions pay for their bytes. */
+function gasCost(gas: bigint, transactions: bigint, { chain }: Observed, policy: RfqBidderPolicy): GasCost {
   const headroomBps = BPS + BigInt(policy.gas.baseFeeHeadroomBps)
-  const wei = ceilDiv(gas * chain.baseFeePerGasWei * headroomBps, BPS) + gas * chain.priorityFeePerGasWei
+  const gasWei = ceilDiv(gas * chain.baseFeePerGasWei * headroomBps, BPS) + gas * chain.priorityFeePerGasWei
+  const wei = gasWei + dataFeesWei({ chain }, transactions)
   return { wei, usdMicros: ceilDiv(wei * policy.gas.nativePriceUsdMicros, WAD) }
 }

@@ -2,7 +2,7 @@
  * The process between us and anvil, in a session of its own, so that a Ctrl-C meant for us does not reach the chain.
  * It holds our end of a pipe: when that closes, however we died, it asks anvil to save its state and end.
  *
- * Arguments: anvil's binary, the state file, the chain id, the port (0 for any). Standard output gets one line of
+ * Arguments: anvil's binary, the state file, the chain id, the port (0 for any), the network. Standard output gets one line of
  * JSON, {@link ChainStarted}, once anvil listens; standard error gets anvil's own complaint if it exits before.
  */
 import { execFileSync, spawn } from 'node:child_process'
@@ -24,7 +24,7 @@ export type ChainStarted = { readonly port: number; readonly pid: number }
 
 /** From asking anvil to end until it is killed. Saving takes about 50 ms for a thousand blocks. */
 const graceMs = 1_500
-const [binary = '', stateFile = '', chainId = '', port = ''] = process.argv.slice(2)
+const [binary = '', stateFile = '', chainId = '', port = '', network = ''] = process.argv.slice(2)
 /** How anvil's dumps end; it keeps no states of older blocks in them. */
 const LAST_MEMBER = Buffer.from('"historical_states":null}')
 const dumpFile = `${stateFile}.part`
@@ -36,7 +36,7 @@ promoteDump()
 const anvil = spawn(
   binary,
   [
-    ...['--host', '127.0.0.1', '--port', port, '--chain-id', chainId],
+    ...['--host', '127.0.0.1', '--port', port, '--chain-id', chainId, '--network', network],
     // A page in a browser must not be able to drive the chain.
     '--no-cors',
     // `finalized` is two epochs behind; with one slot each that is two blocks.

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { createTestClient, http } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { ChainStarted } from './chain-watchdog.ts'
+import { chargeForBytes } from './data-fees.ts'
 import { TO_CHAIN } from './to-chain.ts'
 
 /** A running chain of the sandbox. */
@@ -33,6 +34,8 @@ type ChainOptions = {
   readonly chainId: number
   /** On loopback; any free one if absent. */
   readonly port?: number
+  /** Whether it is one of the OP stack, which charges for the bytes of a transaction. */
+  readonly isOpStack?: boolean
 }
 
 /** Loading a state of many thousand blocks is the slow case; a fresh chain listens in about 0.2 s. */
@@ -45,7 +48,12 @@ const startMsMax = 30_000
  * Throws `sandbox.chain_binary_missing`, `sandbox.chain_port_in_use`, `sandbox.chain_exited` or
  * `sandbox.chain_start_timeout`.
  */
-export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions): Promise<Chain> {
+export async function startChain({
+  stateFile,
+  chainId,
+  port = 0,
+  isOpStack = false,
+}: ChainOptions): Promise<Chain> {
   const watchdog = spawn(
     process.execPath,
     [
@@ -54,6 +62,7 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
       resolve(stateFile),
       String(chainId),
       String(port),
+      isOpStack ? 'optimism' : 'ethereum',
     ],
     { detached: true, stdio: ['pipe', 'pipe', 'pipe'] },
   )
@@ -82,6 +91,7 @@ export async function startChain({ stateFile, chainId, port = 0 }: ChainOptions)
   })
   // Nobody reads it, and anvil would write a line for every request.
   await client.setLoggingEnabled(false)
+  if (isOpStack) await chargeForBytes(rpcUrl)
   return {
     rpcUrl,
     chainId,

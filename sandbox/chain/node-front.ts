@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
 import { RolekeeperError } from '../../src/errors.ts'
+import { withDataFees } from './data-fees.ts'
 import { type Ask, estimate, type RpcAnswer, refusal, simulate } from './node-front-rules.ts'
 import { createNodeUpstream, type NodeUpstream } from './node-upstream.ts'
 import { createReadWriteLock, type ReadWriteLock } from './read-write-lock.ts'
@@ -31,9 +32,15 @@ const rpcRequest = z.looseObject({
 type RpcRequest = z.output<typeof rpcRequest>
 
 /** Rules that a real node has and anvil has not. */
-const RULES: Readonly<Record<string, (params: readonly unknown[], ask: Ask) => Promise<RpcAnswer>>> = {
+type Rules = Readonly<Record<string, (params: readonly unknown[], ask: Ask) => Promise<RpcAnswer>>>
+const RULES: Rules = {
   eth_simulateV1: simulate,
   eth_estimateGas: estimate,
+}
+const OP_STACK_RULES: Rules = {
+  ...RULES,
+  eth_getTransactionReceipt: withDataFees('eth_getTransactionReceipt'),
+  eth_getBlockReceipts: withDataFees('eth_getBlockReceipts'),
 }
 
 /**
@@ -51,16 +58,20 @@ const OF_STATE = new Set([
  * (`node-front-rules.ts`), reads each block's own state, does not offer what runs the chain (`anvil_setBalance` and its
  * like), and passes everything else through. No WebSocket.
  * @param nodeUrl of anvil, on this machine.
+ * @param isOpStack whether it charges for the bytes of transactions, which its receipts then say.
  */
-export async function startNodeFront(nodeUrl: string): Promise<NodeFront> {
+export async function startNodeFront(nodeUrl: string, isOpStack = false): Promise<NodeFront> {
   const upstream = createNodeUpstream(nodeUrl)
   const lock = createReadWriteLock()
   const miner = createMiner(() => lock.write(() => upstream.createAsk()('evm_mine', [])))
   const server = createServer((incoming, reply) => {
-    serve(incoming, reply, upstream, lock).catch((error: unknown) => {
-      if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()
-      else answer(reply, error.code === 'sandbox.front_upstream' ? 502 : 400, rpcFailure(error.shortMessage))
-    })
+    serve(incoming, reply, { upstream, lock, rules: isOpStack ? OP_STACK_RULES : RULES }).catch(
+      (error: unknown) => {
+        if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()
+        else
+          answer(reply, error.code === 'sandbox.front_upstream' ? 502 : 400, rpcFailure(error.shortMessage))
+      },
+    )
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -102,11 +113,13 @@ function createMiner(mine: () => Promise<void>): Pick<NodeFront, 'mineEvery'> {
 const rpcFailure = (message: string) =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } })
 
+/** What stands behind the front. */
+type Behind = { readonly upstream: NodeUpstream; readonly lock: ReadWriteLock; readonly rules: Rules }
+
 async function serve(
   incoming: IncomingMessage,
   reply: ServerResponse,
-  upstream: NodeUpstream,
-  lock: ReadWriteLock,
+  { upstream, lock, rules }: Behind,
 ): Promise<void> {
   const { method, headers } = incoming
   // A page in a browser must not reach the chain, by rebinding either.
@@ -116,18 +129,25 @@ async function serve(
   const parsed = parse(await read(incoming))
   const requests = Array.isArray(parsed) ? parsed : [parsed]
   // Serialized anew: what was judged is what anvil gets, not what it would make of a key given twice.
-  if (requests.every(isPlain)) return upstream.pass(JSON.stringify(parsed), reply)
-  const answers = await lock.read(() => answerAll(requests, upstream.createAsk()))
+  if (requests.every(isPlain(rules))) return upstream.pass(JSON.stringify(parsed), reply)
+  const answers = await lock.read(() => answerAll(requests, upstream.createAsk(), rules))
   answer(reply, 200, JSON.stringify(Array.isArray(parsed) ? answers : answers[0]))
 }
 
-const isPlain = ({ method }: RpcRequest) => refusal(method) === null && !OF_STATE.has(method)
+const isPlain =
+  (rules: Rules) =>
+  ({ method }: RpcRequest) =>
+    refusal(method) === null && !OF_STATE.has(method) && rules[method] === undefined
 
 /** On a machine so busy that each answer takes a block's time, nobody waits for ever. */
 const ASKED_MAX = 4
 
 /** Answer each; what reads a state is asked again while a block comes in between: then its block is no head any more. */
-async function answerAll(requests: readonly RpcRequest[], ask: Ask): Promise<readonly unknown[]> {
+async function answerAll(
+  requests: readonly RpcRequest[],
+  ask: Ask,
+  rules: Rules,
+): Promise<readonly unknown[]> {
   const head = async () => JSON.stringify(await ask('eth_blockNumber', []))
   const answers = new Map<RpcRequest, unknown>()
   let due = requests
@@ -135,16 +155,16 @@ async function answerAll(requests: readonly RpcRequest[], ask: Ask): Promise<rea
     // Asked first, in the same turn.
     const [before] = await Promise.all([
       head(),
-      ...due.map(async (one) => answers.set(one, await answerOne(one, ask))),
+      ...due.map(async (one) => answers.set(one, await answerOne(one, ask, rules))),
     ])
     due = before === (await head()) ? [] : requests.filter(({ method }) => OF_STATE.has(method))
   }
   return requests.map((one) => answers.get(one))
 }
 
-async function answerOne({ method, params, id }: RpcRequest, ask: Ask) {
+async function answerOne({ method, params, id }: RpcRequest, ask: Ask, rules: Rules) {
   const refused = refusal(method)
-  const rule = RULES[method]
+  const rule = rules[method]
   const answered =
     refused !== null
       ? { error: refused }

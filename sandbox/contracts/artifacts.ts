@@ -5,11 +5,13 @@ import type { Abi, Hex } from 'viem'
 export const CONTRACT_NAMES = [
   'AcquisitionHouse',
   'Asset',
+  'DataFeeOracle',
   'EligibilityRegistry',
   'ExitPool',
   'FundFactory',
   'FundLens',
   'KinkedRateModel',
+  'L1Block',
   'LendingMarket',
   'LendingVault',
   'NavOracle',

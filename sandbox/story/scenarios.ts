@@ -57,6 +57,8 @@ export type Scenario = {
   readonly sourceFactor: number | null
   /** Whether the service's indexer stands still in a bad spell. */
   readonly indexerStalls: boolean
+  /** Whether the chain is one of the OP stack, which charges for the bytes of a transaction beside its gas. */
+  readonly isOpStack: boolean
 }
 
 const lively = {
@@ -81,6 +83,7 @@ const lively = {
   spells: { everyS: 60, forS: 15 },
   sourceFactor: null,
   indexerStalls: false,
+  isOpStack: false,
 } satisfies Scenario
 
 /** Every scenario, by its name; the first is the ordinary one. */
@@ -129,6 +132,11 @@ export const SCENARIOS = {
     ...lively,
     summary: "the service's indexer stands still, a quarter of the time, and says so",
     indexerStalls: true,
+  },
+  'data-fees': {
+    ...lively,
+    summary: 'the chain charges for the bytes of a transaction beside its gas, as chains of the OP stack do',
+    isOpStack: true,
   },
   busy: {
     ...lively,

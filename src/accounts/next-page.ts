@@ -1,4 +1,5 @@
 import { type Address, zeroAddress } from 'viem'
+import { paidWei } from '../chain/data-fee.ts'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Owned, readOwned, type WorthOptions } from '../guard/worth.ts'
@@ -180,11 +181,11 @@ async function linesSince(
 /** What a transaction took of the native coin. */
 function nativeLines({ inclusion, payload }: Slot, workflowId: string): readonly Line[] {
   if (inclusion === undefined) return []
-  const { hash, blockNumber, gasUsed, effectiveGasPriceWei, status, purpose } = inclusion
+  const { hash, blockNumber, status, purpose } = inclusion
   const line = { token: null, blockNumber, hash, workflowId }
   const isSent = status === 'success' && purpose === 'payload' && payload.valueWei > 0n
   return [
-    { ...line, kind: 'gas', assets: -gasUsed * effectiveGasPriceWei, counterparty: null },
+    { ...line, kind: 'gas', assets: -paidWei(inclusion), counterparty: null },
     ...(isSent
       ? [{ ...line, kind: 'sent' as const, assets: -payload.valueWei, counterparty: payload.to }]
       : []),

@@ -30,6 +30,8 @@ export type Receipt = {
   readonly status: 'success' | 'reverted'
   readonly gasUsed: bigint
   readonly effectiveGasPriceWei: bigint
+  /** What it paid for its bytes beside gas, wei; absent where the chain charges nothing for them. */
+  readonly dataFeeWei?: bigint
   readonly logs: readonly Log[]
 }
 

@@ -126,6 +126,8 @@ export const wireReceipt = z
     status: wireStatus,
     gasUsed: uint,
     effectiveGasPrice: uint.nullish(),
+    /** Of chains of the OP stack alone. */
+    l1Fee: uint.nullish(),
     logs: wireLogs,
   })
   .transform((receipt): Omit<Receipt, 'effectiveGasPriceWei'> & { effectiveGasPriceWei: bigint | null } => ({
@@ -136,6 +138,7 @@ export const wireReceipt = z
     status: receipt.status,
     gasUsed: receipt.gasUsed,
     effectiveGasPriceWei: receipt.effectiveGasPrice ?? null,
+    ...(receipt.l1Fee == null ? {} : { dataFeeWei: receipt.l1Fee }),
     logs: receipt.logs,
   }))
 

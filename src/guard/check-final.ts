@@ -1,4 +1,5 @@
-import type { Address } from 'viem'
+import { type Address, type Hex, serializeTransaction } from 'viem'
+import { dataFeeAtMostWei } from '../chain/data-fee.ts'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { native } from '../units.ts'
@@ -40,7 +41,11 @@ export type FinalOptions = {
   readonly nowMs: number
 }
 
-type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate'> }
+type FinalDeps = {
+  readonly nodes: Pick<Nodes, 'chainId' | 'simulate'>
+  /** What transactions pay for their unsigned bytes beside gas, wei, null where the chain does not say it; absent: nothing. */
+  readonly dataFees?: ((unsigned: readonly Hex[]) => Promise<readonly (bigint | null)[]>) | undefined
+}
 
 /**
  * Clear the final bundle for signing, or refuse it: everything static again, then one call a node for the
@@ -49,18 +54,30 @@ type FinalDeps = { readonly nodes: Pick<Nodes, 'chainId' | 'simulate'> }
  */
 export async function checkFinal(
   options: FinalOptions,
-  { nodes }: FinalDeps,
+  { nodes, dataFees: readDataFees }: FinalDeps,
 ): Promise<Checked<{ readonly clearance: Clearance }>> {
   const bundle = checkWithoutChain(options, nodes.chainId)
   if (!bundle.ok) return bundle
   const asked = askChain(options, bundle)
   if (!asked.ok) return asked
   const { pins, before, after } = asked
-  const simulated = await simulate(nodes, options, frameFor(options, bundle, asked))
+  const frame = frameFor(options, bundle, asked)
+  const unsigned = frame.bundle.map((each) => unsignedOf(each, nodes.chainId))
+  const [simulated, dataFees] = await Promise.all([
+    simulate(nodes, options, frame),
+    readDataFees?.(unsigned) ?? [],
+  ])
   if (!simulated.ok) return simulated
   const { result } = simulated
   before.fill(result.before)
   after.fill(result.after)
+  const dataFeesWei = dataFees.flatMap((wei) => wei ?? [])
+  if (dataFeesWei.length < dataFees.length) {
+    return refuse(
+      'read_failed',
+      'What the chain charges for our bytes cannot be read; what is not known denies.',
+    )
+  }
   const changes = asked.tokens.changes()
   if (changes === null) {
     return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
@@ -68,8 +85,11 @@ export async function checkFinal(
   const refusal =
     pins.check(result) ??
     checkBlock(result, bundle.frozen, options) ??
-    checkShown(result, changes, bundle, asked, options)
-  return refusal ?? withinGas(clearanceOf(result, changes, { ...bundle, ...asked, ...options }), options)
+    checkShown(result, { changes, dataFeesWei }, bundle, asked, options)
+  return (
+    refusal ??
+    withinGas(clearanceOf(result, changes, dataFeesWei, { ...bundle, ...asked, ...options }), options)
+  )
 }
 
 /** What clearing a bundle would ask of the chain; null where it is refused unasked. Pure. */
@@ -145,14 +165,18 @@ function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundl
 /** Judge what the simulation showed: that it is worth doing, that it runs, and that it moves nothing but what it may. */
 function checkShown(
   result: SimulationResult,
-  changes: readonly TokenChange[],
+  {
+    changes,
+    dataFeesWei,
+  }: { readonly changes: readonly TokenChange[]; readonly dataFeesWei: readonly bigint[] },
   { calls, subject }: Bundle,
   { judgement, tokens, effects }: Asked,
   { signer }: FinalOptions,
 ): Refusal | null {
   const allowances = tokens.allowances()
   const logs = result.bundle.flatMap((item) => item.logs)
-  const gasWei = result.bundle.reduce((sum, { gasUsed }) => sum + gasUsed * signer.maxFeePerGasWei, 0n)
+  const bytesWei = dataFeesWei.reduce((sum, wei) => sum + wei, 0n)
+  const gasWei = result.bundle.reduce((sum, { gasUsed }) => sum + gasUsed * signer.maxFeePerGasWei, bytesWei)
   const changeOf = (token: Address) => changes.find((change) => change.token === token)?.assets ?? 0n
   return (
     judgement.checkState(result.timestampS) ??
@@ -183,6 +207,15 @@ function frameFor(
   const { codeAt, slots } = pins
   return { before: before.calls, bundle, after: after.calls, codeAt, slots }
 }
+
+const unsignedOf = (
+  { to, data, valueWei, gasLimit, nonce, ...fees }: SimulatedTransaction,
+  chainId: number,
+): Hex =>
+  serializeTransaction({
+    ...{ type: 'eip1559', chainId, nonce, to, data, value: valueWei, gas: gasLimit },
+    ...{ maxFeePerGas: fees.maxFeePerGasWei, maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei },
+  })
 
 async function simulate(
   nodes: FinalDeps['nodes'],
@@ -237,7 +270,11 @@ function withinGas(
 ): Checked<{ readonly clearance: Clearance }> {
   const gas = clearance.payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n)
   const valueWei = clearance.payloads.reduce((sum, { payload }) => sum + payload.valueWei, 0n)
-  const costWei = gas * signer.maxFeePerGasWei + valueWei
+  const bytesWei = clearance.payloads.reduce(
+    (sum, { predicted }) => sum + dataFeeAtMostWei(predicted.dataFeeWei),
+    0n,
+  )
+  const costWei = gas * signer.maxFeePerGasWei + valueWei + bytesWei
   const limit = ruleset.limits.perWorkflow.gasWeiMax
   if (costWei <= limit) return { ok: true, clearance }
   return refuse(

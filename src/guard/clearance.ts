@@ -27,6 +27,7 @@ const BPS = 10_000n
 export function clearanceOf(
   { block, bundle, timestampS }: SimulationResult,
   predictedTokens: readonly TokenChange[],
+  dataFeesWei: readonly bigint[],
   passed: Passed,
 ): Clearance {
   const { calls, subject, notAfterMs, judgement, ruleset, nowMs } = passed
@@ -38,7 +39,9 @@ export function clearanceOf(
     blockHash: block.hash,
     atMs: nowMs,
     notAfterMs,
-    payloads: calls.map((call, index) => payloadOf(call, bundle[index], unasked, passed)),
+    payloads: calls.map((call, index) =>
+      payloadOf(call, bundle[index], dataFeesWei[index] ?? 0n, unasked, passed),
+    ),
     predictedTokens,
     allowances: calls.flatMap(({ approval }) => approval ?? []),
     uses: usesOf(
@@ -69,6 +72,7 @@ function unaskedOf(
 function payloadOf(
   call: ClearedCall,
   ran: SimulationResult['bundle'][number] | undefined,
+  dataFeeWei: bigint,
   unasked: ReadonlySet<string>,
   { workflow, ruleset: { gasHeadroomBps, sanity }, subject }: Passed,
 ): Clearance['payloads'][number] {
@@ -82,6 +86,6 @@ function payloadOf(
   )
   return {
     payload: { to: call.to, data: call.data, valueWei: call.valueWei, gasLimit },
-    predicted: { gasUsed, tokens },
+    predicted: { gasUsed, ...(dataFeeWei === 0n ? {} : { dataFeeWei }), tokens },
   }
 }

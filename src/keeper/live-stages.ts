@@ -107,7 +107,7 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
       if (!(await fits(workflow, deps))) return wait(FULL_MS)
       const nodesFor: Parameters<typeof clear>[2]['nodesFor'] = (options) => together(options, inLine)
       const signer = { ...(await signerState(workflow, deps)), isShared: inLine().length > 0 }
-      return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor, newest: nodes.recent })
+      return clear(workflow, signer, { nowMs, ruleset, fees, gas: deps.gas, nodesFor, newest: nodes.recent })
     },
     claim: (workflow) =>
       deps.alone(() =>

@@ -110,6 +110,8 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig, node
         nodes,
         clock: systemClock,
         outside: async () => ({ ok: false, check: 'source_unknown', message: 'A plan asks no source.' }),
+        // Nothing that is declared is weighed against what it costs.
+        dataFeeWei: () => 0n,
       },
       {
         chainId: nodes.chainId,

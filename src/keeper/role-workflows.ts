@@ -8,6 +8,7 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
 import type { Stages } from '../pipeline/pipeline.ts'
+import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { monitor, monitorRefused } from './monitor.ts'
@@ -31,6 +32,7 @@ type WorkflowsDeps = {
   readonly clock: { readonly nowMs: () => number }
   readonly journal: Journal
   readonly nodes: Nodes
+  readonly gas: Pick<GasMarket, 'dataFees'>
   readonly client: ServiceClient
   readonly gate: () => Gate
   readonly metrics: Pick<Metrics, 'scored' | 'refused'>
@@ -50,11 +52,11 @@ type Own = {
 /** Join what a role has to do with its workflows, live and in shadow. */
 export function createRoleWorkflows(
   { agent: { role }, does, policy, ruleset, approval, apart, monitored }: RolePolicy,
-  { clock, journal, nodes, client, gate, metrics, emit, log, alarm }: WorkflowsDeps,
+  { clock, journal, nodes, gas, client, gate, metrics, emit, log, alarm }: WorkflowsDeps,
   { live, lastSeen, onMoved, onEnded }: Own,
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
-    ...{ nowMs: clock.nowMs, journal, nodes, client, ruleset, approval, apart, fees: policy.fees, gate },
+    ...{ nowMs: clock.nowMs, journal, nodes, gas, client, ruleset, approval, apart, fees: policy.fees, gate },
     marked: markedBy({ does, policy, ruleset }),
     onScored: (verdict) => metrics.scored(role, verdict),
   })

@@ -234,7 +234,7 @@ export const gateOf =
 function createRoleObserver(
   { agent: { role }, does, policy, ruleset }: RolePolicy,
   signer: Address,
-  { config, clock, log, nodes, client, sources }: RoleDeps,
+  { config, clock, log, nodes, client, sources, gas }: RoleDeps,
   collections: ReturnType<typeof createCollections>,
   lookAgain: () => void,
 ): Observer {
@@ -243,6 +243,7 @@ function createRoleObserver(
     policy.strategy,
     {
       ...{ client, collections, nodes, clock, outside: sources.ask, onSwept: lookAgain },
+      dataFeeWei: () => gas.dataFeeWei() ?? 0n,
       onSweepFailed: (error) => log.warn('could not sweep', { role }, error),
       onFirstSweepSlow: (sweptMs) =>
         log.warn('the first sweep goes on, so nothing is decided', { role, sweptMs }),

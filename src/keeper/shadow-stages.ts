@@ -13,6 +13,7 @@ import type { Stages } from '../pipeline/pipeline.ts'
 import { judge, type ShadowDeps, score } from '../pipeline/shadow.ts'
 import { isBid } from '../pipeline/shadow-lots.ts'
 import type { FeePolicy } from '../pipeline/transactions/fees.ts'
+import type { GasMarket } from '../pipeline/transactions/gas-market.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { isMetadata } from '../workflow/metadata.ts'
 import type { ShadowVerdict, Workflow } from '../workflow/workflow.ts'
@@ -32,6 +33,7 @@ type ShadowStagesDeps = {
   /** Signers whose limits are others. */
   readonly apart: readonly Address[]
   readonly fees: FeePolicy
+  readonly gas: Pick<GasMarket, 'dataFees'>
   readonly gate: () => Gate
   /** How each workflow compares with what then happened. */
   readonly onScored: (verdict: ShadowVerdict) => void
@@ -46,7 +48,7 @@ const never = async ({ id, state }: Workflow): Promise<never> => {
  * claim, its score against the next block.
  */
 export function createShadowStages(deps: ShadowStagesDeps): Stages {
-  const { nowMs, journal, nodes, ruleset, approval, fees } = deps
+  const { nowMs, journal, nodes, ruleset, approval, fees, gas } = deps
   const budget = async (ask: Reservation) => {
     const atMs = nowMs()
     const all = await journal.reservations(ask.role, atMs - BUDGET_MS)
@@ -70,7 +72,7 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
       const nextNonce = await nodes.transactionCount(workflow.signer, head.number)
       // It orders nothing: what is final does not matter to it.
       const signer = { head, finalizedNumber: 0n, nextNonce, pending: [], standing: [], isShared: false }
-      return clear(workflow, signer, { nowMs, ruleset, fees, nodesFor: () => nodes, newest: nodes.head })
+      return clear(workflow, signer, { nowMs, ruleset, fees, gas, nodesFor: () => nodes, newest: nodes.head })
     },
     claim: (workflow) => score(workflow, shadow),
     carry: never,

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { paidWei } from '../chain/data-fee.ts'
 import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -145,7 +146,7 @@ async function adopt({ nonce, hash, receipt }: MinedTransaction, nodes: Nodes): 
   const block = await nodes.block(receipt.blockNumber)
   return {
     ...{ nonce, hash, atMs: (block?.timestampS ?? 0) * 1_000 },
-    gasWei: receipt.gasUsed * receipt.effectiveGasPriceWei,
+    gasWei: paidWei(receipt),
     reverted: receipt.status === 'reverted',
   }
 }

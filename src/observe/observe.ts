@@ -18,7 +18,11 @@ import {
 } from './waves.ts'
 
 /** What observing needs from outside. */
-export type ObserveDeps = WaveDeps & { readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'> }
+export type ObserveDeps = WaveDeps & {
+  readonly nodes: Pick<Nodes, 'head' | 'calls' | 'balanceWei'>
+  /** What a transaction pays for its bytes beside gas, wei. */
+  readonly dataFeeWei: () => bigint
+}
 
 /** What the keeper knows when it looks. */
 export type ObserveInput = Pick<
@@ -85,6 +89,7 @@ export async function observe<Policy, Seen, Book>(
       timestampS: head.timestampS,
       baseFeePerGasWei: head.baseFeePerGasWei,
       priorityFeePerGasWei,
+      dataFeeWei: deps.dataFeeWei(),
     },
     freshness: judge(listed, bookStale),
     nativeBalanceWei,

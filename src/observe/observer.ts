@@ -8,7 +8,7 @@ import { createProofs, proveUnits } from './arming.ts'
 import { createBook, type RowHint } from './book.ts'
 import { createBorrowerRows } from './borrower-rows.ts'
 import type { Collections } from './collections.ts'
-import { type ObserveInput, observe } from './observe.ts'
+import { type ObserveDeps, type ObserveInput, observe } from './observe.ts'
 import { waitAndSay } from './sweeps.ts'
 import type { WaveDeps } from './waves.ts'
 
@@ -19,6 +19,7 @@ export type ObserverDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'calls' | 'balanceWei'>
   readonly clock: Clock
   readonly outside: WaveDeps['outside']
+  readonly dataFeeWei: ObserveDeps['dataFeeWei']
   /** What was armed, or is not any more. */
   readonly onArmed: (address: Address, armed: Armed) => void
   /** Something is to be seen without any event. */

@@ -5,9 +5,9 @@ import { duration } from '../units.ts'
 import type { Slot } from '../workflow/slot.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
-import type { Fees, GasNeeds } from './transactions/fees.ts'
+import { type Fees, gasOf } from './transactions/fees.ts'
 import { reservationOf } from './transactions/reservation.ts'
-import { gasOf, orderAttempt } from './transactions/transaction.ts'
+import { orderAttempt } from './transactions/transaction.ts'
 
 /** What claiming needs. */
 export type ClaimDeps = {
@@ -16,7 +16,7 @@ export type ClaimDeps = {
   /** Why the signer is SAFE, or null. */
   readonly safe: () => Refusal | null
   /** The first offer for its payloads. */
-  readonly fees: (gas: Pick<GasNeeds, 'used' | 'limit'>) => Checked<{ readonly fees: Fees }>
+  readonly fees: (gas: ReturnType<typeof gasOf>) => Checked<{ readonly fees: Fees }>
   readonly nextNonce: (signer: Address) => Promise<number>
   /** Judge by the budgets as of a revision. */
   readonly checkBudget: (reservation: Reservation) => Promise<Checked<{ readonly revision: string }>>

@@ -4,6 +4,7 @@ import type { Ruleset } from '../guard/ruleset.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'
 import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import type { GasMarket } from './transactions/gas-market.ts'
 
 /** What clearing needs: no key, so that a shadow is cleared alike. */
 type ClearDeps = {
@@ -16,6 +17,7 @@ type ClearDeps = {
   readonly newest: () => Promise<Head>
   readonly ruleset: Ruleset
   readonly fees: FeePolicy
+  readonly gas: Pick<GasMarket, 'dataFees'>
 }
 
 /** The view of the chain follows a new head within this. */
@@ -59,6 +61,7 @@ export async function clear(workflow: Workflow, signer: SignerState, deps: Clear
         return simulate(request)
       },
     },
+    dataFees: deps.gas.dataFees(),
   })
   if (verdict.ok) {
     const clearance = { ...verdict.clearance, finalizedNumber }

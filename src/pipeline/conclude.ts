@@ -1,3 +1,4 @@
+import { paidWei } from '../chain/data-fee.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
@@ -17,7 +18,7 @@ import {
   type Workflow,
 } from '../workflow/workflow.ts'
 import { differences } from './transactions/effects.ts'
-import { type FeePolicy, quoteFees } from './transactions/fees.ts'
+import { type FeePolicy, gasOf, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
 import type { ChainView } from './transactions/nonces.ts'
 import { hasFailed } from './transactions/replace.ts'
@@ -145,7 +146,7 @@ function realizedBy(included: readonly Inclusion[], atMs: number): NonNullable<W
   const claimId = included.find((each) => each.claimId !== undefined)?.claimId
   return {
     tokens: sumChanges(included.flatMap(({ tokens }) => tokens ?? [])),
-    gasWei: included.reduce((sum, each) => sum + each.gasUsed * each.effectiveGasPriceWei, 0n),
+    gasWei: included.reduce((sum, each) => sum + paidWei(each), 0n),
     atMs,
     ...(claimId === undefined ? {} : { claimId }),
   }
@@ -273,7 +274,8 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
     signer: workflow.signer,
     nonce,
     payload: revocationPayload(standing),
-    predicted: { gasUsed: 0n, tokens: [] },
+    // It has fewer bytes than what it follows.
+    predicted: { gasUsed: 0n, dataFeeWei: gasOf(workflow.slots).dataFeeWei, tokens: [] },
     state: 'open' as const,
   }
   const slot: Slot = { ...bare, attempts: [orderAttempt(bare, 'payload', quoted.fees, nowMs)] }

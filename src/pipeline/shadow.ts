@@ -16,7 +16,7 @@ import {
   type ShadowVerdict,
   type Workflow,
 } from '../workflow/workflow.ts'
-import { type FeePolicy, type Fees, quoteFees } from './transactions/fees.ts'
+import { type FeePolicy, type Fees, gasOf, quoteFees } from './transactions/fees.ts'
 
 /** What judging and scoring in shadow need: no signer, no session, nothing that claims a nonce or sends. */
 export type ShadowDeps = {
@@ -101,8 +101,8 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
   const nowMs = deps.nowMs()
   const quoted = quoteFees(head.baseFeePerGasWei, deps.fees, { ownTipWei: workflow.proposal.offer?.tipWei })
   if (!quoted.ok) return moved(move(workflow, 'refused', nowMs, { note: quoted }))
-  const gas = clearance.payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n)
-  const gasWei = gas * quoted.fees.maxFeePerGasWei
+  const { used, dataFeeWei } = gasOf(clearance.payloads)
+  const gasWei = used * quoted.fees.maxFeePerGasWei + dataFeeWei
   const affordable = await deps.checkBudget(reservationOf(workflow, gasWei, nowMs))
   if (!affordable.ok) return moved(move(workflow, 'refused', nowMs, { note: affordable }))
   const bundle = await bundleOf(workflow, head.number, quoted.fees, deps.nodes)
@@ -124,7 +124,11 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
       shadowed: {
         ...shadowed,
         outcome: {
-          ...{ verdict, blockNumber, gasWei: gas * priceOf(quoted.fees, result?.block ?? head) },
+          ...{
+            verdict,
+            blockNumber,
+            gasWei: used * priceOf(quoted.fees, result?.block ?? head) + dataFeeWei,
+          },
           ...(isBid ? { lot: 'undecided' } : {}),
           ...(came === null ? {} : { came: { ...came, atMs: timestampS * 1_000 } }),
         },

@@ -48,6 +48,8 @@ export type Inclusion = {
   readonly status: 'success' | 'reverted'
   readonly gasUsed: bigint
   readonly effectiveGasPriceWei: bigint
+  /** What its bytes cost beside gas, wei; absent where the chain charges nothing for them. */
+  readonly dataFeeWei?: bigint
   /** What its logs say moved to and from the signer; a journal of an earlier release lacks it until it is read again. */
   readonly tokens?: readonly TokenChange[]
   /** The liquidation claim that it opened. */
@@ -57,6 +59,8 @@ export type Inclusion = {
 /** What simulation said a payload would do to the signer. */
 type PredictedEffects = {
   readonly gasUsed: bigint
+  /** What its bytes cost beside gas, by the chain's own oracle then, wei; absent where the chain charges nothing for them. */
+  readonly dataFeeWei?: bigint
   readonly tokens: readonly TokenChange[]
 }
 

@@ -50,7 +50,14 @@ async function clearanceOf(): Promise<Clearance> {
 /** Carry it to its end in shadow, by the role's own stages. */
 async function shadowed(workflow: Workflow): Promise<Workflow> {
   const stages = createShadowStages({
-    ...{ nowMs: () => 5_000, apart: [], nodes: scene.nodes, ruleset: scene.ruleset, marked: prices() },
+    ...{
+      nowMs: () => 5_000,
+      apart: [],
+      nodes: scene.nodes,
+      gas: { dataFees: () => undefined },
+      ruleset: scene.ruleset,
+      marked: prices(),
+    },
     journal: { barrier: async () => {}, reservations: async () => [], settle: async () => {} },
     client: { prepareWorkflow: () => Promise.reject(new TypeError('a shadow prepared')) },
     approval: compileApproval(

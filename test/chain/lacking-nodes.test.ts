@@ -216,10 +216,13 @@ describe('a node that lacks something about a block', () => {
   it('or leaves out what a transaction paid is believed about the rest, and the price is worked out', async () => {
     const { node, nodes } = await start()
     mine(node, [sent(1, 5)], 6)
-    node.answers.eth_getTransactionReceipt = () => ({ ...receipt(1), effectiveGasPrice: undefined })
+    node.answers.eth_getTransactionReceipt = () => ({
+      ...{ ...receipt(1), effectiveGasPrice: undefined },
+      ...{ l1Fee: '0x7', l1GasPrice: '0x1', operatorFeeScalar: null },
+    })
     const base = BigInt(wireBlock(10).baseFeePerGas)
     expect((await blockOf(nodes))?.transactions).toMatchObject([
-      { receipt: { effectiveGasPriceWei: base + 1n } },
+      { receipt: { effectiveGasPriceWei: base + 1n, dataFeeWei: 7n } },
     ])
     node.answers.eth_getTransactionByHash = () => sent(1, 5)
     expect(await nodes.transaction(word(1))).toMatchObject({ receipt: { effectiveGasPriceWei: base + 1n } })

@@ -105,6 +105,7 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     {
       ...{ client, nodes, clock: systemClock, collections: listing as Collections },
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
+      dataFeeWei: () => 0n,
       ...{ onFirstSweepSlow: unexpected, onProofFailed: unexpected },
       ...{ onArmed: unexpected, onSwept: () => {}, onSweepFailed: unexpected, onUnfiltered: unexpected },
     },

@@ -52,12 +52,14 @@ it('does not miss a token that comes in and that no effect asks for; what is ask
       following: [],
     } as never,
     [],
+    [3n],
     {
       ...checked,
       ...{ workflow, ruleset, nowMs: NOW_MS },
       judgement: { checkState: () => null, checkOutcome: () => null },
     },
   )
+  expect(cleared.payloads.map(({ predicted }) => predicted.dataFeeWei)).toEqual([3n])
   expect(cleared.payloads.map(({ predicted }) => predicted.tokens)).toEqual([
     [
       { token: LOAN, assets: -5n },

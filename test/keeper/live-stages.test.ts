@@ -70,7 +70,7 @@ const joined = () => ({
   ...{ nowMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
   client: { prepareWorkflow: never, getWorkflow: never },
   session: { use: never },
-  gas: { tipWei: () => null, noopGas: () => 21_000n },
+  gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
   signer: { address: SIGNER, keyId: 'none', signDigest: never },
   ...{ signers: { safe: () => {} }, gate: () => ({ closed: false, paused: false }), alarm: () => {} },
 })

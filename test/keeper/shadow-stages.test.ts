@@ -31,7 +31,7 @@ function createWorld() {
     simulated: [] as SimulationRequest[],
   }
   const stages = createShadowStages({
-    ...{ nowMs: () => 5_000, apart: [] },
+    ...{ nowMs: () => 5_000, apart: [], gas: { dataFees: () => undefined } },
     journal: {
       barrier: async () => {},
       reservations: async () => world.reservations,

@@ -94,7 +94,12 @@ function staffOf(candidate: Watched) {
     }),
     nodes: { chainId: CHAIN, calls: away, simulate: away, codeHashes: away, send },
     client: new Proxy({}, { get: () => away }),
-    ...{ chain, gas: { tipWei: () => null, noopGas: () => 21_000n }, urgentOf: () => [], loosens: [] },
+    ...{
+      chain,
+      gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
+      urgentOf: () => [],
+      loosens: [],
+    },
     ...{ gate: () => ({ closed: false, paused: false }), signers: { reasonsOf: () => [], safe: () => {} } },
     ...{ mail: { everyMs: 250, answers: async () => [] }, metrics: { kmsCalled: () => {} } },
     alone: (work: () => Promise<unknown>) => work(),

@@ -50,6 +50,7 @@ const deps: ObserveDeps = {
   collections,
   ofWallets: async () => listed([]),
   clock: { nowMs: () => 1_001_000 },
+  dataFeeWei: () => 3n,
   nodes: {
     head: async () => HEAD,
     balanceWei: async () => 5n,
@@ -89,7 +90,11 @@ describe('observing by asking', () => {
     ])
     // The first wave too: the head that the poll shows may be the one before what an event speaks of.
     expect(heads).toEqual([HEAD, HEAD, HEAD])
-    expect(seen).toMatchObject({ chain: { blockNumber: 10n }, nativeBalanceWei: 5n, freshness: { ok: true } })
+    expect(seen).toMatchObject({
+      chain: { blockNumber: 10n, dataFeeWei: 3n },
+      nativeBalanceWei: 5n,
+      freshness: { ok: true },
+    })
   })
 
   it('goes without an optional collection, and not without another', async () => {

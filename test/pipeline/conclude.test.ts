@@ -133,6 +133,19 @@ describe('concluding a success', () => {
     expect(await spent()).toMatchObject({ usdMicros: 1_000n, gasWei: 60n, reverted: false })
   })
 
+  it('counts what the bytes cost beside gas', async () => {
+    const paid = [finalSlot(0, { dataFeeWei: 4n }), finalSlot(1, { dataFeeWei: 5n })]
+    expect(await concluded(paid)).toMatchObject({ realized: { gasWei: 69n } })
+  })
+
+  it('reserves for a revocation as much for its bytes as for those that it follows', async () => {
+    setup.world.allowance = 2n
+    const predicted = { gasUsed: 1n, dataFeeWei: 8n, tokens: [] }
+    const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '0' } })
+    const revoking = await concluded([approved({ predicted }), finalSlot(1, {}, { predicted })], { proposal })
+    expect(revoking).toMatchObject({ slots: [{}, {}, { kind: 'revoke', predicted: { dataFeeWei: 16n } }] })
+  })
+
   it('revokes what a venue left of what it was allowed to take, and is a success all the same', async () => {
     setup.world.allowance = 2n
     const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '0' } })

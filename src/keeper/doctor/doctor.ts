@@ -6,6 +6,7 @@ import { RolekeeperError } from '../../errors.ts'
 import { openNodes, openService } from '../connect.ts'
 import { lintsOf } from '../policy-lints.ts'
 import { loadRolePolicy, positionOf, type RolePolicy } from '../role-policy.ts'
+import { judgeCharges } from './charges.ts'
 import { judgeClock } from './clock.ts'
 import { examineDeployment, judgeOracles } from './deployment.ts'
 import { judgeEligibility } from './eligibility.ts'
@@ -126,6 +127,7 @@ async function examineChain(
     return [
       ...deployed,
       ...judgeOracles(world),
+      ...judgeCharges(world),
       ...policies.flatMap(({ policy }) =>
         policy === null ? [] : [...judgePolicy(policy, judged), ...judgeMoney(policy, config, judged)],
       ),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import type { RolePolicy } from '../role-policy.ts'
+import { judgeCharges } from './charges.ts'
 import { judgeClock } from './clock.ts'
 import { judgeEligibility } from './eligibility.ts'
 import { refuseFailing } from './finding.ts'
@@ -16,8 +17,8 @@ type SoundDeps = {
 }
 
 /**
- * Prove of a role what the doctor would fail it for and nothing else proves: our clock, the amounts of its policy against the
- * chain, and that its signer may do what the role does. Throws RolekeeperError with the code of what fails, and `node.*`.
+ * Prove of a role what the doctor would fail it for and nothing else proves: our clock, what the chain charges, the amounts of its
+ * policy against it, and that its signer may do what the role does. Throws RolekeeperError with the code of what fails, and `node.*`.
  */
 export async function proveSound(rolePolicy: RolePolicy, deps: SoundDeps): Promise<void> {
   const { config, clock } = deps
@@ -26,6 +27,7 @@ export async function proveSound(rolePolicy: RolePolicy, deps: SoundDeps): Promi
   const headMs = world.head.timestampS * 1_000
   refuseFailing([
     judgeClock({ nowMs: clock.nowMs(), headMs, servers: { 'the service': service } }),
+    ...judgeCharges(world),
     ...judgePolicy(rolePolicy, world),
     // A shadow does nothing that it would have to be let in for.
     ...(agent.mode === 'live' ? [judgeEligibility(agent, config.agents, world)] : []),

@@ -1,5 +1,6 @@
 import { type Address, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
+import { DATA_FEE_ORACLE } from '../../chain/data-fee.ts'
 import type { Head, Nodes } from '../../chain/nodes.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { isHealthy, type PriceRead, priceView } from '../../guard/sanity/price.ts'
@@ -20,6 +21,8 @@ export type World = {
   /** What each signer holds of each token, base units. */
   readonly balanceOf: (signer: Address, token: Address) => bigint | null
   readonly nativeWeiOf: (signer: Address) => bigint
+  /** What the operator of an OP stack chain takes for a million gas, beside it; null where nobody says that it does. */
+  readonly operatorFeeWei: bigint | null
   /** Where a signer may do workflows of these types, by the contracts' own word. */
   readonly mayOf: (types: readonly WorkflowType[], signer: Address) => readonly May[]
 }
@@ -30,7 +33,7 @@ type May = { readonly at: string; readonly may: boolean | null; readonly needs: 
 const USD_MICROS = 1_000_000n
 const WAD = 10n ** 18n
 
-/** Source: ERC-4626, AccessControl of OpenZeppelin; gates, registries and managers are assumed, and nothing where one has none. */
+/** Source: ERC-4626, AccessControl of OpenZeppelin; OP stack, GasPriceOracle; gates, registries and managers are assumed, and nothing where one has none. */
 const view = createView(
   parseAbi([
     'function asset() view returns (address)',
@@ -41,6 +44,7 @@ const view = createView(
     'function manager() view returns (address)',
     'function liquidatorGate() view returns (bool)',
     'function isAuthorized(address wallet, bytes32 action, address scope) view returns (bool)',
+    'function getOperatorFee(uint256 gasUsed) view returns (uint256)',
   ]),
 )
 const LIQUIDATE = stringToHex('liquidate', { size: 32 })
@@ -80,6 +84,7 @@ export async function readWorld(
       ]),
     ),
   )
+  const operatorFee = reads.ask(view('getOperatorFee', DATA_FEE_ORACLE, [1_000_000n], uint))
   const places = new Map(signers.map((signer) => [signer, askPlaces(signer, deployment, reads)]))
   const [head, answers, wei] = await Promise.all([
     nodes.head(),
@@ -108,6 +113,7 @@ export async function readWorld(
     ),
     balanceOf: (signer, token) => balances.get(`${signer} ${token}`)?.() ?? null,
     nativeWeiOf: (signer) => wei[signers.indexOf(signer)] ?? 0n,
+    operatorFeeWei: operatorFee(),
     mayOf: (types, signer) => places.get(signer)?.(types) ?? [],
   }
 }

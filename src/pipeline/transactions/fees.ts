@@ -1,8 +1,10 @@
 import type { z } from 'zod'
+import { dataFeeAtMostWei } from '../../chain/data-fee.ts'
 import { type Checked, refuse } from '../../errors.ts'
 import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
 import { native } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
+import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** Larger is a slip of the pen. */
@@ -68,11 +70,20 @@ export type GasNeeds = {
   readonly used: bigint
   /** What they may use. */
   readonly limit: bigint
+  /** What their bytes cost beside gas, expected, wei; absent: nothing. */
+  readonly dataFeeWei?: bigint
   /** What they may cost at most, by `limits.perWorkflow`. */
   readonly weiMax: bigint
   /** And by the guard's own sum of what they bring; absent where it makes none. */
   readonly shareWeiMax?: bigint
 }
+
+/** Sum the gas that payloads are expected to use, and may use, and what their bytes cost. Pure. */
+export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) => ({
+  used: payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n),
+  limit: payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n),
+  dataFeeWei: payloads.reduce((sum, { predicted }) => sum + (predicted.dataFeeWei ?? 0n), 0n),
+})
 
 /** What the guard lets gas cost by its own sum of what a workflow brings. Pure. */
 export const shareOf = (clearance: Workflow['clearance']): Pick<GasNeeds, 'shareWeiMax'> =>
@@ -80,20 +91,24 @@ export const shareOf = (clearance: Workflow['clearance']): Pick<GasNeeds, 'share
 
 /**
  * The most that one unit of gas of a workflow's payloads may cost, wei: below the policy's cap, within the share of what
- * the workflow brings, and within its limit of gas. Pure.
+ * the workflow brings, and within its limit of gas, each less what its bytes cost. Pure.
  */
 export function payloadCapWei(
   policy: FeePolicy,
   { worthUsdMicros }: Pick<Proposal, 'worthUsdMicros'>,
-  { used, limit, weiMax, shareWeiMax }: GasNeeds,
+  { used, limit, dataFeeWei = 0n, weiMax, shareWeiMax }: GasNeeds,
 ): bigint {
-  const affordable = limit === 0n ? UNLIMITED : weiMax / limit
-  const worthwhile = shareWeiMax === undefined || used === 0n ? UNLIMITED : shareWeiMax / used
+  /** For one unit of so much gas, once the bytes are paid. */
+  const each = (wei: bigint | undefined, gas: bigint, bytesWei: bigint) =>
+    wei === undefined || gas === 0n ? UNLIMITED : max(wei - bytesWei, 0n) / gas
+  const affordable = each(weiMax, limit, dataFeeAtMostWei(dataFeeWei))
+  const worthwhile = each(shareWeiMax, used, dataFeeWei)
   const { gainShareBps, nativePriceUsdMicros } = policy
-  const share =
-    worthUsdMicros === undefined || used === 0n
-      ? UNLIMITED
-      : (max(worthUsdMicros, 0n) * gainShareBps * 10n ** 18n) / (10_000n * nativePriceUsdMicros * used)
+  const shareWei =
+    worthUsdMicros === undefined
+      ? undefined
+      : (max(worthUsdMicros, 0n) * gainShareBps * 10n ** 18n) / (10_000n * nativePriceUsdMicros)
+  const share = each(shareWei, used, dataFeeWei)
   return min(payloadRoomWei(policy), min(min(share, worthwhile), affordable))
 }
 

@@ -29,6 +29,7 @@ function inclusionOf(slot: Slot, { purpose }: Attempt, { hash, receipt }: MinedT
     status: receipt.status,
     gasUsed: receipt.gasUsed,
     effectiveGasPriceWei: receipt.effectiveGasPriceWei,
+    ...(receipt.dataFeeWei === undefined ? {} : { dataFeeWei: receipt.dataFeeWei }),
     tokens: loggedChanges(receipt.logs, slot.signer),
     ...(claimId === null ? {} : { claimId }),
   }

@@ -1,4 +1,5 @@
-import type { Address } from 'viem'
+import { type Address, bytesToHex, type Hex } from 'viem'
+import { dataFeeCall, dataFeeWei } from '../../chain/data-fee.ts'
 import type { Nodes } from '../../chain/nodes.ts'
 import { NOOP_GAS } from './reservation.ts'
 
@@ -8,11 +9,18 @@ export type GasMarket = {
   readonly tipWei: () => bigint | null
   /** What a no-op of a signer needs: 21,000, or more on chains that charge more. */
   readonly noopGas: (signer: Address) => bigint
+  /** What a usual transaction pays for its bytes beside gas, wei: 0 where the chain charges nothing; null while no node says. */
+  readonly dataFeeWei: () => bigint | null
+  /** What reads the same of transactions by their unsigned bytes; undefined where the chain charges nothing. */
+  readonly dataFees: () => ((unsigned: readonly Hex[]) => Promise<readonly (bigint | null)[]>) | undefined
 }
 
 /** Tips move with the blocks; what a no-op needs moves slowly, where it moves at all. */
 const TIP_AGE_MS_MAX = 10_000
 const NOOP_AGE_MS_MAX = 600_000
+/** As many bytes, none of which can be packed, as a call of ours has once it is packed. */
+const USUAL_BYTES = 256
+const USUAL = bytesToHex(Uint8Array.from({ length: USUAL_BYTES }, (_, index) => index))
 
 /** What nobody has said anew for this long is not known any more. */
 const FORGOTTEN_MS = 300_000
@@ -49,15 +57,22 @@ export function createGasMarket({
   nodes,
   nowMs,
 }: {
-  readonly nodes: Pick<Nodes, 'feeHistory' | 'estimateNoopGas'>
+  readonly nodes: Pick<Nodes, 'feeHistory' | 'estimateNoopGas' | 'calls'>
   readonly nowMs: () => number
 }): GasMarket {
   const tipWei = remembered(async () => middleOf((await nodes.feeHistory()).tipsWei), TIP_AGE_MS_MAX, nowMs)
-  // Before the first offer needs it.
+  const dataFees = async (unsigned: readonly Hex[]) =>
+    (await nodes.calls(unsigned.map(dataFeeCall))).map(dataFeeWei)
+  const dataFee = remembered(async () => (await dataFees([USUAL]))[0] ?? null, TIP_AGE_MS_MAX, nowMs)
+  // Before the first offer needs them.
   tipWei()
+  dataFee()
   const noopGas = new Map<Address, () => bigint | null>()
   return {
     tipWei,
+    dataFeeWei: dataFee,
+    // Until a node has said so, it may charge.
+    dataFees: () => (dataFee() === 0n ? undefined : dataFees),
     noopGas: (signer) => {
       const known =
         noopGas.get(signer) ?? remembered(() => nodes.estimateNoopGas(signer), NOOP_AGE_MS_MAX, nowMs)

@@ -5,12 +5,13 @@ import {
   bumpFees,
   type FeePolicy,
   type Fees,
+  gasOf,
   type OfferTerms,
   payloadCapWei,
   quoteFees,
   shareOf,
 } from './fees.ts'
-import { gasOf, orderAttempt, sentBy } from './transaction.ts'
+import { orderAttempt, sentBy } from './transaction.ts'
 
 /** The chain, as far as fees and replacements depend on it. */
 export type ReplaceView = {

@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { dataFeeAtMostWei } from '../../chain/data-fee.ts'
 import type { Reservation } from '../../journal/journal.ts'
 import type { Attempt, Payload, Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
@@ -24,16 +25,19 @@ export const payloadOf = (
 ): Payload => (purpose === 'noop' ? noopPayload(slot.signer, noopGas) : slot.payload)
 
 /**
- * The most native coin that a workflow's slots can cost, wei, what they send and their gas: of each slot the dearest of its attempts, because only one of
- * them is ever mined. Pure.
+ * The most native coin that a workflow's slots can cost, wei, what they send, their gas and their bytes: of each slot the
+ * dearest of its attempts, because only one of them is ever mined. Pure.
  */
-export const nativeAtMostWei = (slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts'>[]): bigint =>
+export const nativeAtMostWei = (
+  slots: readonly Pick<Slot, 'payload' | 'signer' | 'attempts' | 'predicted'>[],
+): bigint =>
   slots.reduce((sum, slot) => {
     const costs = slot.attempts.map((attempt) => {
       const { gasLimit, valueWei } = payloadOf(slot, attempt)
       return gasLimit * attempt.maxFeePerGasWei + valueWei
     })
-    return sum + costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
+    const dearest = costs.reduce((most, cost) => (cost > most ? cost : most), 0n)
+    return sum + dearest + dataFeeAtMostWei(slot.predicted.dataFeeWei)
   }, 0n)
 
 /** What a workflow's slots may cost by now: every attempt that it ever ordered counts, until the end says what it was. Pure. */

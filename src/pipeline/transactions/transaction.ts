@@ -75,12 +75,6 @@ export function wasSigned(slot: Slot, attempt: Attempt): boolean {
   }
 }
 
-/** Sum the gas that payloads are expected to use, and may use. Pure. */
-export const gasOf = (payloads: readonly Pick<Slot, 'payload' | 'predicted'>[]) => ({
-  used: payloads.reduce((sum, { predicted }) => sum + predicted.gasUsed, 0n),
-  limit: payloads.reduce((sum, { payload }) => sum + payload.gasLimit, 0n),
-})
-
 /** Sum the native coin that payloads send, wei. Pure. */
 export const sentBy = (payloads: readonly Pick<Slot, 'payload'>[]): bigint =>
   payloads.reduce((sum, { payload }) => sum + payload.valueWei, 0n)

@@ -97,6 +97,7 @@ async function observe(
     ofWallets: async () => {
       throw new TypeError('no rows of wallets are asked for')
     },
+    dataFeeWei: () => 0n,
     nodes: {
       ...nodes,
       calls: (calls, blockNumber) => {

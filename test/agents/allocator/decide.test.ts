@@ -219,6 +219,15 @@ describe('yield', () => {
     expect(targets).toEqual([`sBTC/sUSD ${BTC_MARKET} targetAssets`, `sETH/sUSD ${ETH_MARKET} targetAssets`])
   })
 
+  it('costs what the transaction pays for its bytes too, where the chain charges for them', () => {
+    const costOf = (dataFeeWei: bigint) => {
+      const chain = { ...observation().chain, dataFeeWei }
+      return Number(only(decideOn({ ...uneven, chain })).reason.costUsdMicros)
+    }
+    const coin = Number(policy().costs.nativePriceUsdMicros)
+    expect(costOf(10n ** 15n) - costOf(0n)).toBeCloseTo(coin / 1_000, -1)
+  })
+
   describe('of the only lender, whose money raises the rate where it is not lent', () => {
     /** A market of 4 M, half lent out, all of it by this vault, and so much idle. */
     const alone = (idle: number, by = policy()) => {

@@ -88,6 +88,16 @@ describe('a position that is worth more to us than it costs', () => {
     expect(of('wonAssets') - of('bidAssets') - of('feeAssets')).toBe(of('gainUsdMicros') + of('gasUsdMicros'))
   })
 
+  it('counts what it pays for its bytes as gas, where the chain charges for them', () => {
+    const rules = policy({ nativePriceUsdMicros: 10n ** 9n })
+    const gasOf = (dataFeeWei: bigint) => {
+      const [made] = bidsOf(moment({ chain: { ...moment().chain, dataFeeWei } }), rules)
+      return BigInt(String(made?.reason.gasUsdMicros))
+    }
+    // A thousandth of a coin of $1,000.
+    expect(gasOf(10n ** 15n) - gasOf(0n)).toBe(1_000_000n)
+  })
+
   it('says so in one line', () => {
     expect(bid?.summary).toBe(
       'lot 1: bid 30,000.00 sUSD of at most 47,439.12 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',

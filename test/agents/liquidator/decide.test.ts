@@ -95,14 +95,16 @@ describe('a liquidation that pays', () => {
   })
 })
 
-it('prices gas with the tip that the fee policy pays', () => {
+it('prices gas with the tip that the fee policy pays, and what three transactions pay for their bytes', () => {
   const chain = observation().chain
-  const gasOf = (priorityFeePerGasWei: bigint) => {
-    const [proposal] = decide(observation({ chain: { ...chain, priorityFeePerGasWei } }), policy()).proposals
+  const gasOf = (priorityFeePerGasWei: bigint, dataFeeWei?: bigint) => {
+    const around = { chain: { ...chain, priorityFeePerGasWei, ...(dataFeeWei && { dataFeeWei }) } }
+    const [proposal] = decide(observation(around), policy()).proposals
     return { gas: BigInt(String(proposal?.reason.gas)), wei: BigInt(String(proposal?.reason.gasWei)) }
   }
   const { gas, wei } = gasOf(0n)
   expect(gasOf(5n).wei - wei).toBe(gas * 5n)
+  expect(gasOf(0n, 7n).wei - wei).toBe(21n)
 })
 
 describe('the price of native coin', () => {

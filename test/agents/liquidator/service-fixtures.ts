@@ -258,7 +258,7 @@ export async function observeLiquidator(
     ...{ onSwept: () => {}, onSweepFailed: () => {} },
   })
   await book.sweepIfDue()
-  const waves = { ...deps, nodes, ofWallets: rows.ofWallets }
+  const waves = { ...deps, nodes, ofWallets: rows.ofWallets, dataFeeWei: () => 0n }
   return observe(liquidator, strategy, { previous, book, armed }, waves, { ...known, deployment })
 }
 

@@ -97,6 +97,14 @@ describe('a first bid on an open RFQ', () => {
     )
   })
 
+  it('counts what three transactions pay for their bytes as gas, where the chain charges for them', () => {
+    const { chain } = observed()
+    const dear = only(withRfq({}, { chain: { ...chain, dataFeeWei: 10n ** 14n } }))
+    const more = (key: string) => BigInt(String(dear.reason[key])) - BigInt(String(proposal.reason[key]))
+    expect(more('gasWei')).toBe(3n * 10n ** 14n)
+    expect(more('limitAssets')).toBeLessThan(0n)
+  })
+
   it('waits for the last call, and then goes a part of the way to our limit that grows with the rivals', () => {
     expect(checksOf(withRfq({ closesAtS: NOW_S + 31 }))).toEqual(['before_last_call'])
     const part = (rivals: readonly RfqBidSeen[]) => {

@@ -264,6 +264,31 @@ describe('a liquidation on a scripted chain', () => {
     expect(await reasonOf({}, floor('19.400001 USD'))).toBe('profit_below_floor')
   })
 
+  it('counts what the chain charges for the bytes of each transaction as gas, and twice of it within the limit', async () => {
+    const at = async (wei: bigint | null, profitMin = '0 USD', gasWeiMax?: bigint) => {
+      const { limits } = ruleset
+      const perWorkflow = { ...limits.perWorkflow, gasWeiMax: gasWeiMax ?? limits.perWorkflow.gasWeiMax }
+      const sanity = judgedWith({ profitMin, nativePrice: '3,000 USD' })
+      const options = { ...liquidating, ruleset: { ...ruleset, sanity, limits: { ...limits, perWorkflow } } }
+      const checked = await checkFinal(options, {
+        nodes: scripted({}),
+        dataFees: async (unsigned) => unsigned.map(() => wei),
+      })
+      return checked.ok
+        ? checked.clearance.payloads.map(({ predicted }) => predicted.dataFeeWei)
+        : checked.check
+    }
+    // Two transactions at $3 each of the $19.40 that are left.
+    const wei = 10n ** 15n
+    expect(await at(wei, '13.4 USD')).toEqual([wei, wei])
+    expect(await at(wei, '13.400001 USD')).toBe('profit_below_floor')
+    // 250,000 gas at 1 gwei.
+    const most = 250_000n * 10n ** 9n + 4n * wei
+    expect(await at(wei, '0 USD', most)).toEqual([wei, wei])
+    expect(await at(wei, '0 USD', most - 1n)).toBe('limit_workflow_gas')
+    expect(await at(null)).toBe('read_failed')
+  })
+
   it('lets gas take no more than its share of the bonus, to the wei, and says how much that is', async () => {
     // 200,000 gas of $20 at $3,000: 90 % of it at 30 gwei.
     const sanity = judgedWith({ profitMin: '0 USD', nativePrice: '3,000 USD' })

@@ -1,4 +1,6 @@
 import { createServer, type Server } from 'node:net'
+import type { Address, Hex } from 'viem'
+import { DATA_FEE_ORACLE } from '../../../src/chain/data-fee.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { Finding } from '../../../src/keeper/doctor/finding.ts'
 import { createServiceClient } from '../../../src/service/client.ts'
@@ -50,6 +52,8 @@ const blockOf = (change: (block: Record<string, string>) => unknown, tag = 'late
   when: ({ params }) => params[0] === tag,
   deed: { kind: 'change', change: (block) => change(block as Record<string, string>) },
 })
+
+const REFUSES = { kind: 'error', code: -32005, message: 'limit exceeded' } as const
 
 async function keyWith(scopes: readonly Scope[], { sandbox, env }: Ward): Promise<() => void> {
   const { serviceUrl: baseUrl, secretKey } = sandbox.info
@@ -185,6 +189,39 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ...{ check: 'node', code: 'node.refused', about: 'read-2' },
     ...oddNode({ methods: ['eth_simulateV1'], deed: { kind: 'error', code: -32_601, message: 'no' } }),
     says: () => ['Node read-2 refused eth_simulateV1', 'use a node that supports eth_simulateV1'],
+  },
+  'a node that takes ten calls at once': {
+    ...{ check: 'node', code: 'node.lacks_batch', state: 'warning', about: 'read-2' },
+    // Calls in one request count from 0.
+    ...oddNode({ methods: ['eth_chainId'], when: ({ id }) => Number(id) >= 10, deed: REFUSES }),
+    says: () => [
+      'asked for 100 calls in one request, takes 6 calls at once',
+      'name another node as chain.nodes.read[1]',
+    ],
+  },
+  'a node of few blocks of logs': {
+    ...{ check: 'node', code: 'node.lacks_range', state: 'warning', about: 'read-2' },
+    ...oddNode({ methods: ['eth_getLogs'], deed: REFUSES }),
+    says: () => ['eth_getLogs over 2,000 blocks, refuses it (-32005)', 'without that limit'],
+  },
+  'a node without receipts of a block': {
+    ...{ check: 'node', code: 'node.lacks_receipts', state: 'warning', about: 'read-2' },
+    ...oddNode({ methods: ['eth_getBlockReceipts'], deed: { kind: 'result', result: null } }),
+    says: () => ['asked for eth_getBlockReceipts, answers something else: receipts', 'chain.nodes.read[1]'],
+  },
+  'a node without a history of fees': {
+    ...{ check: 'node', code: 'node.lacks_fee_history', state: 'warning', about: 'read-2' },
+    ...oddNode({ methods: ['eth_feeHistory'], deed: { kind: 'result', result: { reward: null } } }),
+    says: () => ["a first offer tips the policy's least", 'chain.nodes.read[1]'],
+  },
+  'a node that gives no large answer': {
+    ...{ check: 'node', code: 'node.lacks_size', state: 'warning', about: 'read-2' },
+    ...oddNode({
+      methods: ['eth_call'],
+      when: ({ params }) => JSON.stringify(params).length > 100_000,
+      deed: REFUSES,
+    }),
+    says: () => ['asked for an answer of 512 KiB, refuses it', 'chain.nodes.read[1]'],
   },
   'a node without finality': {
     ...{ check: 'node', code: 'node.no_finalized', about: 'read-2' },
@@ -485,6 +522,12 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
     says: () => [`127.0.0.1:${held.port}`, 'set another service.webhook.port'],
   },
+  'a chain whose operator takes a fee of its own': {
+    ...{ check: 'gas', code: 'chain.operator_fee' },
+    // Whatever it is asked, it says 7.
+    world: (ward) => setCode(DATA_FEE_ORACLE, '0x600760005260206000f3', ward),
+    says: () => ['7 wei for a million gas', 'without an operator fee'],
+  },
   'a source that cannot be read': {
     ...{ check: 'source', code: 'source.source_unreadable', state: 'warning', about: 'extra' },
     change: (config) => {
@@ -519,15 +562,26 @@ export const COMMENTED = `limits:
   perDay: { movedMax: "20,000,000,000 USD" }
 `
 
-async function setWei(wei: string, ward: Ward): Promise<() => Promise<unknown>> {
-  const { address } = signerOf('liquidator', ward)
-  const ask = (method: string, params: readonly unknown[]) =>
-    fetch(ward.sandbox.chain.rpcUrl, {
+/** Change the chain by a method of anvil's, in a block of its own. */
+async function changeChain(method: string, params: readonly unknown[], { sandbox }: Ward): Promise<void> {
+  for (const one of [
+    { method, params },
+    { method: 'evm_mine', params: [] },
+  ])
+    await fetch(sandbox.chain.rpcUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...one }),
     })
-  await ask('anvil_setBalance', [address, wei])
-  await ask('evm_mine', [])
-  return () => ask('anvil_setBalance', [address, '0x3635c9adc5dea00000'])
+}
+
+async function setWei(wei: string, ward: Ward): Promise<() => Promise<unknown>> {
+  const { address } = signerOf('liquidator', ward)
+  await changeChain('anvil_setBalance', [address, wei], ward)
+  return () => changeChain('anvil_setBalance', [address, '0x3635c9adc5dea00000'], ward)
+}
+
+async function setCode(address: Address, code: Hex, ward: Ward): Promise<() => Promise<unknown>> {
+  await changeChain('anvil_setCode', [address, code], ward)
+  return () => changeChain('anvil_setCode', [address, '0x'], ward)
 }

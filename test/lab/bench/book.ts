@@ -89,6 +89,7 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     {
       ...{ client, nodes, clock: systemClock, collections: listing as Collections },
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
+      dataFeeWei: () => 0n,
       ...{ onArmed: () => {}, onSwept: () => {}, onFirstSweepSlow: () => {} },
       onSweepFailed: fail,
       onProofFailed: fail,

@@ -125,6 +125,20 @@ describe('the cap of a payload', () => {
     expect(payloadCapWei(dear, { worthUsdMicros: 10n ** 15n }, most)).toBe(20n * gwei)
   })
 
+  it('is less by what the bytes cost beside gas, of which twice the price is within the limit', () => {
+    const dataFeeWei = 1_000_000n * gwei
+    const within = { ...gas, weiMax: 22_000_000n * gwei }
+    expect(payloadCapWei(dear, {}, { ...within, dataFeeWei })).toBe(20n * gwei)
+    const shared = { ...gas, shareWeiMax: 11_000_000n * gwei }
+    expect(payloadCapWei(dear, {}, { ...shared, dataFeeWei })).toBe(20n * gwei)
+    // Of $10 nine may be gas, at the policy's price of the coin.
+    const worth = { worthUsdMicros: 10_000_000n }
+    const spent = (bytesWei: bigint) =>
+      payloadCapWei(dear, worth, { ...gas, dataFeeWei: bytesWei }) * gas.used
+    expect(spent(0n) - spent(dataFeeWei)).toBe(dataFeeWei)
+    expect(spent(10n ** 18n)).toBe(0n)
+  })
+
   it('keeps what the gas may cost within the limit of a workflow, to the wei', () => {
     expect(payloadCapWei(dear, {}, { ...gas, weiMax: 20_000_000n * gwei + 999_999n })).toBe(20n * gwei)
   })

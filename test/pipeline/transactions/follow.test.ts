@@ -76,6 +76,8 @@ describe('following a slot', () => {
       state: 'final',
       inclusion,
     })
+    const dear = follow(sent(), facts(mined({}, { dataFeeWei: 6n })), BELOW)
+    expect(dear.inclusion).toEqual({ ...inclusion, dataFeeWei: 6n })
     const slot = included()
     expect(follow(slot, facts(mined(), { finalized: 9n }), BELOW)).toBe(slot)
     expect(follow(slot, facts(mined(), { finalized: 10n }), BELOW).state).toBe('final')

@@ -1,10 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
+import { type Hex, numberToHex, size } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { Call } from '../../../src/chain/nodes.ts'
 import { createGasMarket } from '../../../src/pipeline/transactions/gas-market.ts'
 import { SIGNER } from '../../support/workflows.ts'
 
 let nowMs: number
-let said: { tipsWei: bigint[]; noopGas: bigint; fails: boolean; calls: number }
+let said: { tipsWei: bigint[]; noopGas: bigint; dataFee: Hex | null; fails: boolean; calls: number }
+let asked: Call[]
 const open = () => {
   const answer = <T>(value: T) => {
     said.calls += 1
@@ -15,12 +18,18 @@ const open = () => {
     nodes: {
       feeHistory: () => answer({ tipsWei: said.tipsWei }),
       estimateNoopGas: () => answer(said.noopGas),
+      calls: async (calls) => {
+        asked.push(...calls)
+        if (said.fails) throw new Error('no node answers')
+        return calls.map(() => said.dataFee)
+      },
     },
   })
 }
 beforeEach(() => {
   nowMs = 1_000
-  said = { tipsWei: [5n, 0n, 1n, 9n, 0n, 2n], noopGas: 21_000n, fails: false, calls: 0 }
+  said = { tipsWei: [5n, 0n, 1n, 9n, 0n, 2n], noopGas: 21_000n, dataFee: '0x', fails: false, calls: 0 }
+  asked = []
 })
 
 describe('the market for gas', () => {
@@ -29,6 +38,26 @@ describe('the market for gas', () => {
     expect(market.tipWei()).toBeNull()
     await setImmediate()
     expect(market.tipWei()).toBe(5n)
+  })
+
+  it('says what a transaction pays for its bytes, where the chain has an oracle that says it', async () => {
+    const paid = async (dataFee: Hex | null) => {
+      said.dataFee = dataFee
+      const market = open()
+      await setImmediate()
+      return [market.dataFeeWei(), await market.dataFees()?.(['0x01', '0x02'])]
+    }
+    expect(await paid(numberToHex(7n, { size: 32 }))).toEqual([7n, [7n, 7n]])
+    expect(asked.map(({ to, data }) => [to, size(data) > 256])).toEqual(
+      [true, false, false].map((isLong) => ['0x420000000000000000000000000000000000000f', isLong]),
+    )
+    expect(await paid('0x')).toEqual([0n, undefined])
+    // It does not say it: it may charge, and what is not known is asked again.
+    expect(await paid(null)).toEqual([null, [null, null]])
+    said.fails = true
+    const market = open()
+    await setImmediate()
+    expect([market.dataFeeWei(), market.dataFees()]).toEqual([null, expect.any(Function)])
   })
 
   it('knows no tip of blocks in which nobody tipped', async () => {

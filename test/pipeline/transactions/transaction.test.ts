@@ -29,6 +29,9 @@ describe('the native coin at risk', () => {
     const attempts = [orderAttempt(slot, 'payload', FEES, 5), orderAttempt(slot, 'noop', FEES, 5)]
     expect(nativeAtMostWei([{ ...slot, attempts }])).toBe(100_000n * 20n + 3n)
     expect(nativeAtMostWei([{ ...slot, attempts: attempts.slice(1) }])).toBe(NOOP_GAS * 20n)
+    // And twice what its bytes cost when it was judged.
+    const predicted = { ...slot.predicted, dataFeeWei: 7n }
+    expect(nativeAtMostWei([{ ...slot, predicted, attempts }])).toBe(100_000n * 20n + 3n + 14n)
   })
 })
 
