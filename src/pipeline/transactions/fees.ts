@@ -38,6 +38,14 @@ export const feePolicy = settings({
     path: ['priorityFeePerGasMax'],
     message: 'is above maxFeePerGas; lower it',
   })
+  .refine((fees) => fees.priorityFeePerGasWei > 0n, {
+    path: ['priorityFeePerGas'],
+    message: 'is 0 wei, which nodes refuse as underpriced; raise it to 1 wei or more',
+  })
+  .refine((fees) => payloadRoomWei(fees) > 0n, {
+    path: ['maxFeePerGas'],
+    message: 'leaves no payload room below what its no-op may have to offer; raise it',
+  })
   .refine((fees) => fees.bumpBps >= 1_000n, {
     path: ['bump'],
     message: 'is below 10 %, which nodes refuse as underpriced; raise it',
@@ -54,12 +62,15 @@ export type Fees = { readonly maxFeePerGasWei: bigint; readonly maxPriorityFeePe
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 
+type Capped = { readonly maxFeePerGasWei: bigint; readonly bumpBps: bigint }
+
 /**
  * The most that a payload of this policy may offer: the no-op that may have to replace it must still fit below the
  * policy's cap. Pure.
  */
-const payloadRoomWei = ({ maxFeePerGasWei, bumpBps }: FeePolicy) =>
-  (maxFeePerGasWei * 10_000n) / (10_000n + bumpBps)
+function payloadRoomWei({ maxFeePerGasWei, bumpBps }: Capped): bigint {
+  return (maxFeePerGasWei * 10_000n) / (10_000n + bumpBps)
+}
 
 /** A figure no cap reaches. */
 const UNLIMITED = 10n ** 40n
@@ -136,7 +147,7 @@ export function quoteFees(
   terms: OfferTerms = {},
 ): Checked<{ fees: Fees }> {
   const capWei = terms.capWei ?? payloadRoomWei(policy)
-  if (capWei < baseFeePerGasWei) {
+  if (capWei < max(baseFeePerGasWei, 1n)) {
     return refuse(
       'fee_cap_below_base_fee',
       `The base fee is ${native(baseFeePerGasWei)}; the policy caps what this may offer at ${native(capWei)}. Fix: wait, or raise fees.maxFeePerGas, fees.gainShare or limits.perWorkflow.gasMax.`,
