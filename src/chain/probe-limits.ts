@@ -23,6 +23,7 @@ export async function probeLacks(url: string, timeoutMs: number, head: Head): Pr
   try {
     const found = await Promise.all([
       widthOf(requests),
+      receiptOf(head, requests),
       ...PROBES(head).map(async ({ what, call, isGiven }) => {
         const [answer] = (await requests.send([call])).answers
         return answer !== undefined && isGiven(resultOf(answer)) ? null : { what, says: saidBy(answer) }
@@ -46,12 +47,26 @@ async function widthOf({ send }: Requests): Promise<Lack | null> {
   return { what: 'batch', says: 'takes no call' }
 }
 
+/** Whether a node has the receipt of a transaction in its newest block; of an empty one nothing is known. */
+async function receiptOf({ hash }: Head, { send }: Requests): Promise<Lack | null> {
+  const [block] = (await send([{ method: 'eth_getBlockByHash', params: [hash, false] }])).answers
+  const [mined] = (block && hashes.safeParse(resultOf(block)).data?.transactions) ?? []
+  if (mined === undefined) return null
+  const [answer] = (await send([{ method: 'eth_getTransactionReceipt', params: [mined] }])).answers
+  return answer !== undefined && receipt.safeParse(resultOf(answer)).success
+    ? null
+    : { what: 'receipts', says: saidBy(answer) }
+}
+
+const hashes = z.object({ transactions: z.array(z.string()) })
+const receipt = z.object({ transactionHash: z.string(), status: z.string(), gasUsed: z.string() })
+
 type Probe = Pick<Lack, 'what'> & { readonly call: RpcCall; readonly isGiven: (result: unknown) => boolean }
 
 const isList = (result: unknown): boolean => Array.isArray(result)
 const tips = z.object({ reward: z.array(z.array(z.string()).min(1)).min(1) })
 
-const PROBES = ({ number, hash }: Head): readonly Probe[] => [
+const PROBES = ({ number }: Head): readonly Probe[] => [
   {
     what: 'range',
     call: {
@@ -66,7 +81,6 @@ const PROBES = ({ number, hash }: Head): readonly Probe[] => [
     },
     isGiven: isList,
   },
-  { what: 'receipts', call: { method: 'eth_getBlockReceipts', params: [hash] }, isGiven: isList },
   {
     what: 'fee_history',
     call: { method: 'eth_feeHistory', params: ['0xa', quantity(number), [50]] },

@@ -1,5 +1,4 @@
 import type { Address } from 'viem'
-import { paidWei } from '../chain/data-fee.ts'
 import type { MinedTransaction, Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
@@ -7,6 +6,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Adopted, ChainEvidence } from '../fleet/leave.ts'
 import { BUDGET_MS } from '../guard/budget.ts'
 import type { Journal } from '../journal/journal.ts'
+import { paidWei } from '../workflow/slot.ts'
 import { openNodes } from './connect.ts'
 
 /**

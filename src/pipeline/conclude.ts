@@ -1,4 +1,3 @@
-import { paidWei } from '../chain/data-fee.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
@@ -8,7 +7,7 @@ import type { Deployment } from '../service/contract/deployment.ts'
 import { insistsOn } from '../service/contract/workflow-types.ts'
 import { amountText } from '../units.ts'
 import { inputText } from '../workflow/proposal.ts'
-import type { Inclusion, Slot } from '../workflow/slot.ts'
+import { type Inclusion, paidWei, type Slot } from '../workflow/slot.ts'
 import { type Step, wait } from '../workflow/step.ts'
 import {
   move,

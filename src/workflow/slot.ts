@@ -99,6 +99,17 @@ export const reopened = (slot: Slot): Slot => {
   return { ...rest, state: 'open' }
 }
 
+/** What was paid for a transaction, wei: its gas, and its bytes where the chain charges for them. Pure. */
+export const paidWei = (of: Pick<Inclusion, 'gasUsed' | 'effectiveGasPriceWei' | 'dataFeeWei'>): bigint =>
+  of.gasUsed * of.effectiveGasPriceWei + (of.dataFeeWei ?? 0n)
+
+/** How often what is reserved holds what was expected: the fee moves with another chain's, between a look and a block. */
+const RESERVED_TIMES = 2n
+
+/** What is reserved for bytes, by what they were expected to cost, wei. Pure. */
+export const dataFeeAtMostWei = (expectedWei: bigint | undefined): bigint =>
+  (expectedWei ?? 0n) * RESERVED_TIMES
+
 const ATTEMPT_RANK = { ordered: 0, signed: 1, sent: 2 } as const
 
 /** Replace the last attempt. Throws BrokenInvariant when it would go back or change what is signed. Pure. */

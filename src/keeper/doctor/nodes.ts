@@ -131,7 +131,7 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
 const WITHOUT: Readonly<Record<Lack['what'], readonly [asked: string, becomes: string]>> = {
   batch: ['100 calls in one request', 'a look takes more requests, which a limit on requests counts'],
   range: ['eth_getLogs over 2,000 blocks', 'accounts are read in narrower ranges, by more requests'],
-  receipts: ['eth_getBlockReceipts', 'receipts are asked for one by one'],
+  receipts: ['the receipt of a transaction in its newest block', 'what becomes of ours is known later'],
   fee_history: ['eth_feeHistory', "what others tip is not known, and a first offer tips the policy's least"],
   size: ['an answer of 512 KiB', 'what is larger is asked for in parts, a large block by its hashes'],
 }

@@ -1,10 +1,9 @@
 import type { z } from 'zod'
-import { dataFeeAtMostWei } from '../../chain/data-fee.ts'
 import { type Checked, refuse } from '../../errors.ts'
 import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
 import { native } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
-import type { Slot } from '../../workflow/slot.ts'
+import { dataFeeAtMostWei, type Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** Larger is a slip of the pen. */

@@ -15,9 +15,9 @@ export type GasMarket = {
   readonly dataFees: () => ((unsigned: readonly Hex[]) => Promise<readonly (bigint | null)[]>) | undefined
 }
 
-/** Tips move with the blocks; what a no-op needs moves slowly, where it moves at all. */
+/** Tips move with the blocks; what a no-op needs, and whether bytes cost anything, goes by the kind of chain. */
 const TIP_AGE_MS_MAX = 10_000
-const NOOP_AGE_MS_MAX = 600_000
+const KIND_AGE_MS_MAX = 600_000
 /** As many bytes, none of which can be packed, as a call of ours has once it is packed. */
 const USUAL_BYTES = 256
 const USUAL = bytesToHex(Uint8Array.from({ length: USUAL_BYTES }, (_, index) => index))
@@ -25,12 +25,17 @@ const USUAL = bytesToHex(Uint8Array.from({ length: USUAL_BYTES }, (_, index) => 
 /** What nobody has said anew for this long is not known any more. */
 const FORGOTTEN_MS = 300_000
 
-/** Keep what was read last; once it is older than `ageMsMax` it is read again in the background, and nobody waits. */
-function remembered<T>(read: () => Promise<T>, ageMsMax: number, nowMs: () => number): () => T | null {
+/** Keep what was read last; once it is older than it may be, it is read again in the background, and nobody waits. */
+function remembered<T>(
+  read: () => Promise<T>,
+  ageMsMaxOf: (known: T | undefined) => number,
+  nowMs: () => number,
+): () => T | null {
   let known: { readonly value: T; readonly atMs: number } | null = null
   let askedAtMs = Number.NEGATIVE_INFINITY
   return () => {
     const now = nowMs()
+    const ageMsMax = ageMsMaxOf(known?.value)
     // Either way: a clock that was put back is no reason to stop reading.
     if (Math.abs(now - askedAtMs) >= ageMsMax) {
       askedAtMs = now
@@ -60,10 +65,18 @@ export function createGasMarket({
   readonly nodes: Pick<Nodes, 'feeHistory' | 'estimateNoopGas' | 'calls'>
   readonly nowMs: () => number
 }): GasMarket {
-  const tipWei = remembered(async () => middleOf((await nodes.feeHistory()).tipsWei), TIP_AGE_MS_MAX, nowMs)
+  const tipWei = remembered(
+    async () => middleOf((await nodes.feeHistory()).tipsWei),
+    () => TIP_AGE_MS_MAX,
+    nowMs,
+  )
   const dataFees = async (unsigned: readonly Hex[]) =>
     (await nodes.calls(unsigned.map(dataFeeCall))).map(dataFeeWei)
-  const dataFee = remembered(async () => (await dataFees([USUAL]))[0] ?? null, TIP_AGE_MS_MAX, nowMs)
+  const dataFee = remembered(
+    async () => (await dataFees([USUAL]))[0] ?? null,
+    (wei) => (wei === 0n ? KIND_AGE_MS_MAX : TIP_AGE_MS_MAX),
+    nowMs,
+  )
   // Before the first offer needs them.
   tipWei()
   dataFee()
@@ -75,7 +88,12 @@ export function createGasMarket({
     dataFees: () => (dataFee() === 0n ? undefined : dataFees),
     noopGas: (signer) => {
       const known =
-        noopGas.get(signer) ?? remembered(() => nodes.estimateNoopGas(signer), NOOP_AGE_MS_MAX, nowMs)
+        noopGas.get(signer) ??
+        remembered(
+          () => nodes.estimateNoopGas(signer),
+          () => KIND_AGE_MS_MAX,
+          nowMs,
+        )
       noopGas.set(signer, known)
       const gas = known() ?? NOOP_GAS
       return gas > NOOP_GAS ? gas : NOOP_GAS

@@ -1,7 +1,6 @@
 import type { Address } from 'viem'
-import { dataFeeAtMostWei } from '../../chain/data-fee.ts'
 import type { Reservation } from '../../journal/journal.ts'
-import type { Attempt, Payload, Slot } from '../../workflow/slot.ts'
+import { type Attempt, dataFeeAtMostWei, type Payload, type Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** Gas of an empty transfer: what a no-op costs at least. Source: Ethereum yellow paper, G_transaction. */

@@ -53,6 +53,7 @@ const blockOf = (change: (block: Record<string, string>) => unknown, tag = 'late
   deed: { kind: 'change', change: (block) => change(block as Record<string, string>) },
 })
 
+const MINED = `0x${'ab'.repeat(32)}`
 const REFUSES = { kind: 'error', code: -32005, message: 'limit exceeded' } as const
 
 async function keyWith(scopes: readonly Scope[], { sandbox, env }: Ward): Promise<() => void> {
@@ -204,10 +205,16 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     ...oddNode({ methods: ['eth_getLogs'], deed: REFUSES }),
     says: () => ['eth_getLogs over 2,000 blocks, refuses it (-32005)', 'without that limit'],
   },
-  'a node without receipts of a block': {
+  'a node without receipts': {
     ...{ check: 'node', code: 'node.lacks_receipts', state: 'warning', about: 'read-2' },
-    ...oddNode({ methods: ['eth_getBlockReceipts'], deed: { kind: 'result', result: null } }),
-    says: () => ['asked for eth_getBlockReceipts, answers something else: receipts', 'chain.nodes.read[1]'],
+    ...oddNode(
+      {
+        methods: ['eth_getBlockByHash'],
+        deed: { kind: 'change', change: (block) => ({ ...(block as object), transactions: [MINED] }) },
+      },
+      { methods: ['eth_getTransactionReceipt'], deed: { kind: 'result', result: null } },
+    ),
+    says: () => ['a transaction in its newest block, answers something else', 'chain.nodes.read[1]'],
   },
   'a node without a history of fees': {
     ...{ check: 'node', code: 'node.lacks_fee_history', state: 'warning', about: 'read-2' },

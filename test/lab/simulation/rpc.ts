@@ -183,6 +183,8 @@ const METHODS: Readonly<Record<string, (view: View, params: readonly unknown[]) 
     const block = blockAt(view, id)
     if (block === null) return missing()
     const { to, data, input } = call as { to: Address; data?: Hex; input?: Hex }
+    // What holds no code answers nothing.
+    if (!CODE.has(to.toLowerCase() as Address)) return ok('0x')
     const from = `0x${'00'.repeat(20)}` as const
     const ran = callContract(stateOf(view, block), {
       from,
