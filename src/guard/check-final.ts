@@ -61,10 +61,9 @@ export async function checkFinal(
   if (!asked.ok) return asked
   const { pins, before, after } = asked
   const frame = frameFor(options, bundle, asked)
-  const unsigned = frame.bundle.map((each) => unsignedOf(each, nodes.chainId))
   const [simulated, dataFees] = await Promise.all([
     simulate(nodes, options, frame),
-    readDataFees?.(unsigned) ?? [],
+    readDataFees?.(frame.bundle.map((each) => unsignedOf(each, nodes.chainId))) ?? [],
   ])
   if (!simulated.ok) return simulated
   const { result } = simulated

@@ -166,7 +166,11 @@ export function firstOffer(
   tipWei: bigint | null,
 ): Checked<{ fees: Fees }> {
   const capWei = payloadCapWei(policy, proposal, { ...gas, ...shareOf(clearance) })
-  return quoteFees(baseFeePerGasWei, policy, { capWei, tipWei, ownTipWei: proposal.offer?.tipWei })
+  const quoted = quoteFees(baseFeePerGasWei, policy, { capWei, tipWei, ownTipWei: proposal.offer?.tipWei })
+  const { dataFeeWei = 0n } = gas
+  if (quoted.ok || dataFeeWei === 0n) return quoted
+  const bytes = `Its bytes cost ${native(dataFeeWei)} beside gas, which is taken off first.`
+  return refuse(quoted.check, `${quoted.message} ${bytes}`)
 }
 
 /**

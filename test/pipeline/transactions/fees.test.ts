@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bumpFees, feePolicy, payloadCapWei, quoteFees } from '../../../src/pipeline/transactions/fees.ts'
+import {
+  bumpFees,
+  feePolicy,
+  firstOffer,
+  payloadCapWei,
+  quoteFees,
+} from '../../../src/pipeline/transactions/fees.ts'
+import { proposalOf } from '../../support/workflows.ts'
 
 const text = {
   maxFeePerGas: '1,000 wei',
@@ -137,6 +144,16 @@ describe('the cap of a payload', () => {
       payloadCapWei(dear, worth, { ...gas, dataFeeWei: bytesWei }) * gas.used
     expect(spent(0n) - spent(dataFeeWei)).toBe(dataFeeWei)
     expect(spent(10n ** 18n)).toBe(0n)
+  })
+
+  it('says so where the bytes leave nothing for gas', () => {
+    const offer = (dataFeeWei: bigint) =>
+      firstOffer({ proposal: proposalOf() }, 1n, dear, { ...gas, dataFeeWei }, null)
+    expect(offer(0n)).toMatchObject({ ok: true })
+    expect(offer(10n ** 18n)).toMatchObject({
+      check: 'fee_cap_below_base_fee',
+      message: expect.stringMatching(/ Its bytes cost 1 ETH beside gas, which is taken off first\.$/),
+    })
   })
 
   it('keeps what the gas may cost within the limit of a workflow, to the wei', () => {
