@@ -2,6 +2,8 @@
 export type Clock = {
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: () => number
+  /** Milliseconds since any moment, for spans within this process: people and time servers set the other clock, never this one. */
+  readonly monotonicMs: () => number
   /** Resolve after `ms` milliseconds, or reject with the signal's reason when it aborts. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
 }
@@ -9,6 +11,7 @@ export type Clock = {
 /** The machine's own clock. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)

@@ -32,7 +32,11 @@ type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => 
  * Batch the calls to one address. A node that refuses a batch as too wide gets narrower ones, what is too large together is
  * asked for in parts, and one that limits how often it is asked is asked nothing until its time is over.
  */
-export function createBatches(given: NodeAddress, timeoutMs: number, clock: Pick<Clock, 'nowMs'>): Batches {
+export function createBatches(
+  given: NodeAddress,
+  timeoutMs: number,
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
+): Batches {
   const requests = createRequests(given, timeoutMs)
   const { all, width } = createParts(requests.send, clock)
   let waiting: Waiting[] = []
@@ -59,7 +63,7 @@ export function createBatches(given: NodeAddress, timeoutMs: number, clock: Pick
 }
 
 /** Ask for a batch whole, or in the parts that the node takes. */
-function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs'>) {
+function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monotonicMs'>) {
   const limit = createLimit(clock)
   let narrow = { width: BATCH_MAX, untilMs: 0 }
 
@@ -95,7 +99,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs'>) {
       const { answers } = await once(some)
       if (isSame(answers[0], refusal)) continue
       if (answers.some((answer) => 'ok' in answer))
-        narrow = { width: size, untilMs: clock.nowMs() + NARROW_MS }
+        narrow = { width: size, untilMs: clock.monotonicMs() + NARROW_MS }
       return [...(await apart(some, answers)), ...(await inTurn(calls.slice(size), size))]
     }
     // It refuses each of them alone: that is no matter of how many.
@@ -109,7 +113,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs'>) {
     return answers
   }
 
-  return { all, width: () => (clock.nowMs() < narrow.untilMs ? narrow.width : BATCH_MAX) }
+  return { all, width: () => (clock.monotonicMs() < narrow.untilMs ? narrow.width : BATCH_MAX) }
 }
 
 function chunks<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
@@ -127,22 +131,20 @@ const isSame = (one: RpcAnswer | Unanswered | undefined, other: RpcAnswer | Unan
   JSON.stringify(one) === JSON.stringify(other)
 
 /** Keep until when a node is to be left alone. */
-function createLimit({ nowMs }: Pick<Clock, 'nowMs'>) {
+function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>) {
   let untilMs = 0
   let nextMs = LIMITED_MS.least
   const isLimited = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
     'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
   return {
-    // Longer than that is a clock that was put back.
-    now: (): Unanswered | null =>
-      nowMs() < untilMs && untilMs - nowMs() <= LIMITED_MS.most ? { kind: 'limited', untilMs } : null,
+    now: (): Unanswered | null => (monotonicMs() < untilMs ? { kind: 'limited', untilMs } : null),
     /** Take note of what a reply says of limits. */
     apply: ({ answers, refusal, retryAfter }: RpcReply): Omit<RpcReply, 'retryAfter'> => {
       if (!answers.some((answer) => isLimited(answer, retryAfter))) {
         if (answers.some((answer) => 'ok' in answer)) nextMs = LIMITED_MS.least
         return { answers, refusal }
       }
-      untilMs = nowMs() + Math.min(waitOf(retryAfter, nowMs()) ?? nextMs, LIMITED_MS.most)
+      untilMs = monotonicMs() + Math.min(waitOf(retryAfter, nowMs()) ?? nextMs, LIMITED_MS.most)
       nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
       const limited: Unanswered = { kind: 'limited', untilMs }
       return {

@@ -49,7 +49,7 @@ function unanswered(
     })
   }
   if (why.kind === 'limited') {
-    const waitS = Math.max(1, Math.ceil((why.untilMs - clock.nowMs()) / 1_000))
+    const waitS = Math.max(1, Math.ceil((why.untilMs - clock.monotonicMs()) / 1_000))
     return new RolekeeperError(
       'node.rate_limited',
       `Node ${name} limits how often it is asked, and is left alone for ${waitS} s.`,
@@ -113,7 +113,7 @@ type EndpointOptions = {
   readonly url: NodeAddress
   readonly chainId: number
   readonly timeoutMs: number
-  readonly clock: Pick<Clock, 'nowMs'>
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
   /** Called when it refuses who asks: a key in its address may have been replaced. */
   readonly onDenied?: (() => void) | undefined
 }
@@ -148,12 +148,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (Number(said.data) !== chainId) throw wrongChain(name, chainId, Number(said.data))
     proven = true
     alive = true
-    provenAtMs = clock.nowMs()
+    provenAtMs = clock.monotonicMs()
   }
 
   /** A name may lead to another node one day. Asked beside the work, which then waits for the proof anew. */
   async function doubtChain(): Promise<void> {
-    provenAtMs = clock.nowMs()
+    provenAtMs = clock.monotonicMs()
     const answer = await rpc.ask('eth_chainId', [])
     if (!('ok' in answer && answer.ok)) return
     const said = chainIdHex.safeParse(answer.result)
@@ -162,7 +162,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   async function once(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
     if (!proven) await checkChain()
-    else if (Math.abs(clock.nowMs() - provenAtMs) > PROOF_MS) void doubtChain()
+    else if (clock.monotonicMs() - provenAtMs > PROOF_MS) void doubtChain()
     return ask(method, params)
   }
 

@@ -97,7 +97,7 @@ export function watchHeads(deps: HeadsDeps): Heads {
 
   async function recent(): Promise<Header> {
     const last = polling === undefined ? undefined : known()
-    return last !== undefined && clock.nowMs() - last.atMs <= 2 * pollMs ? last.head : newest()
+    return last !== undefined && clock.monotonicMs() - last.atMs <= 2 * pollMs ? last.head : newest()
   }
 
   return { newest, recent, known: () => known()?.head, agreed, listen, close }
@@ -125,7 +125,7 @@ function createSettling({ nodes, tips, clock }: HeadsDeps, announce: (head: Head
     const head = await tips.agreed()
     if (head === undefined || turn < taken) return
     taken = turn
-    known = { head, atMs: clock.nowMs() }
+    known = { head, atMs: clock.monotonicMs() }
     // An ancestor of what was announced is no news: a node that had more is away.
     if (announced !== undefined && isPartOf(announced, head)) return
     announced = head

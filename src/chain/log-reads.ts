@@ -23,7 +23,7 @@ const METHOD = 'eth_getLogs'
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 
 /** Create the reads; what each node was seen to take at once is kept. */
-export function createLogReads(clock: Pick<Clock, 'nowMs'>): LogReads {
+export function createLogReads(clock: Pick<Clock, 'monotonicMs'>): LogReads {
   const inParts = createParts(clock)
   return {
     transfers: async (node, of) => {
@@ -70,7 +70,7 @@ const byBlock = (one: Placed, other: Placed) =>
  * Read a range in parts that a node takes: halved where it refuses, as nodes limit the blocks or the logs of one answer, or
  * where the answer is too large; what refuses a single block is its refusal.
  */
-function createParts({ nowMs }: Pick<Clock, 'nowMs'>) {
+function createParts({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
   const limits = new WeakMap<Endpoint, { readonly blocks: bigint; readonly untilMs: number }>()
   return async <T>(
     node: Endpoint,
@@ -79,7 +79,8 @@ function createParts({ nowMs }: Pick<Clock, 'nowMs'>) {
   ): Promise<readonly T[]> => {
     const found: T[] = []
     const limit = limits.get(node)
-    let blocks = limit !== undefined && nowMs() < limit.untilMs ? limit.blocks : toBlock - fromBlock + 1n
+    let blocks =
+      limit !== undefined && monotonicMs() < limit.untilMs ? limit.blocks : toBlock - fromBlock + 1n
     let wasRefused = false
     for (let from = fromBlock; from <= toBlock; ) {
       const to = from + blocks <= toBlock ? from + blocks - 1n : toBlock
@@ -87,7 +88,7 @@ function createParts({ nowMs }: Pick<Clock, 'nowMs'>) {
         found.push(...(await part({ fromBlock: from, toBlock: to })))
         from = to + 1n
         // Only what it did take after a refusal says where its limit is.
-        if (wasRefused) limits.set(node, { blocks, untilMs: nowMs() + NARROW_MS })
+        if (wasRefused) limits.set(node, { blocks, untilMs: monotonicMs() + NARROW_MS })
       } catch (error) {
         if (from === to || !isTooWide(error)) throw error
         wasRefused = true

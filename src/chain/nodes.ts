@@ -175,7 +175,7 @@ export type SendOutcome = {
 export type NodeHealth = {
   readonly node: string
   readonly state: 'ok' | 'behind' | 'slow' | 'down' | 'other_fork' | 'alone'
-  /** When it was first seen so, Unix milliseconds. */
+  /** When it was first seen so, milliseconds of the monotonic clock. */
   readonly sinceMs: number
   /** Null until it has shown a head. */
   readonly blocksBehind: number | null
@@ -247,8 +247,8 @@ export type Nodes = {
   readonly onHead: (listener: (head: Head) => void) => () => void
   readonly health: () => readonly NodeHealth[]
   /**
-   * Since when too few nodes are there, or those that are show blocks of which too few agree on any: Unix milliseconds of
-   * the first such look, null while enough agree. Looked at now: what nobody asked about meanwhile is not known.
+   * Since when too few nodes are there, or those that are show blocks of which too few agree on any: milliseconds of the
+   * monotonic clock at the first such look, null while enough agree. Looked at now: what nobody asked about meanwhile is not known.
    */
   readonly quorumMissingSinceMs: () => number | null
   /** Ask no more, and give up what is under way. */

@@ -49,8 +49,8 @@ export function createStanding(options: StandingDeps): Standing {
     const head = agreedHead()
     if (!node.alive()) return 'down'
     if (head !== undefined && isForked(node, head)) return 'other_fork'
-    if ((aloneUntilMs.get(node) ?? 0) > clock.nowMs()) return 'alone'
-    if (slowness.untilMs(node) > clock.nowMs()) return 'slow'
+    if ((aloneUntilMs.get(node) ?? 0) > clock.monotonicMs()) return 'alone'
+    if (slowness.untilMs(node) > clock.monotonicMs()) return 'slow'
     return (behind(node) ?? 0) > 0 ? 'behind' : 'ok'
   }
 
@@ -58,7 +58,7 @@ export function createStanding(options: StandingDeps): Standing {
     const state = stateOf(node)
     const last = since.get(node)
     if (last?.state === state) return last
-    const now = { state, sinceMs: state === 'slow' ? slowness.sinceMs(node) : clock.nowMs() }
+    const now = { state, sinceMs: state === 'slow' ? slowness.sinceMs(node) : clock.monotonicMs() }
     since.set(node, now)
     return now
   }
@@ -78,10 +78,10 @@ export function createStanding(options: StandingDeps): Standing {
     failed: (node, error) => {
       count(errors, node)
       lastErrorCode.set(node, error.code)
-      if (error.code === 'node.bad_answer') aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
+      if (error.code === 'node.bad_answer') aloneUntilMs.set(node, clock.monotonicMs() + ALONE_MS)
     },
     alone: (node) => {
-      aloneUntilMs.set(node, clock.nowMs() + ALONE_MS)
+      aloneUntilMs.set(node, clock.monotonicMs() + ALONE_MS)
       count(disagreements, node)
     },
     health: () =>
@@ -124,21 +124,21 @@ function createQuorumMissing(
     const head = options.agreedHead()
     if (hasQuorum(options.nodes.map(stateOf), options)) missing = undefined
     else if (missing?.atHash !== head?.hash || missing === undefined)
-      missing = { atHash: head?.hash, sinceMs: options.clock.nowMs() }
+      missing = { atHash: head?.hash, sinceMs: options.clock.monotonicMs() }
     return missing?.sinceMs ?? null
   }
 }
 
 /** Keep since when nodes let us wait, and for how long they are asked after the others. */
-function createSlowness({ nowMs }: Pick<Clock, 'nowMs'>) {
+function createSlowness({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
   const spells = new Map<Endpoint, { readonly sinceMs: number; readonly untilMs: number }>()
   return {
     note: (node: Endpoint): void => {
       const last = spells.get(node)
-      const isSame = last !== undefined && nowMs() - last.untilMs < RELAPSE_MS
-      spells.set(node, { sinceMs: isSame ? last.sinceMs : nowMs(), untilMs: nowMs() + SLOW_MS })
+      const isSame = last !== undefined && monotonicMs() - last.untilMs < RELAPSE_MS
+      spells.set(node, { sinceMs: isSame ? last.sinceMs : monotonicMs(), untilMs: monotonicMs() + SLOW_MS })
     },
-    sinceMs: (node: Endpoint): number => spells.get(node)?.sinceMs ?? nowMs(),
+    sinceMs: (node: Endpoint): number => spells.get(node)?.sinceMs ?? monotonicMs(),
     untilMs: (node: Endpoint): number => spells.get(node)?.untilMs ?? 0,
   }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=2 --heap-growing-percent=50
 // The flags keep garbage from filling memory: at their defaults, a few busy minutes of it hold 300 MB.
 import { createInterface } from 'node:readline'
+import { systemClock } from '../clock.ts'
 import { createOutlet } from '../ops/outlet.ts'
 import type { Io } from './command.ts'
 import { report, rolekeeper } from './dispatch.ts'
@@ -15,8 +16,8 @@ const io: Io = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   outlets: () => ({
-    screen: createOutlet('screen', process.stdout.fd, Date.now),
-    log: createOutlet('log', process.stderr.fd, Date.now),
+    screen: createOutlet('screen', process.stdout.fd, systemClock.monotonicMs),
+    log: createOutlet('log', process.stderr.fd, systemClock.monotonicMs),
   }),
   outIsTty: process.stdout.isTTY === true,
   errIsTty: process.stderr.isTTY === true,

@@ -56,7 +56,8 @@ export function createDecisionRows(
     ]
     const fresh = rows.filter(({ subject, check }) => {
       const known = last.get(subject)
-      if (known !== undefined && known.check === check && nowMs - known.atMs < REPEAT_MS) return false
+      if (known !== undefined && known.check === check && Math.abs(nowMs - known.atMs) < REPEAT_MS)
+        return false
       last.delete(subject)
       last.set(subject, { check, atMs: nowMs })
       const oldest = last.keys().next().value

@@ -17,6 +17,7 @@ export type DutyDeps = {
   /** The only types that the role may propose. */
   readonly workflowTypes: readonly WorkflowType[]
   readonly nowMs: () => number
+  readonly monotonicMs: () => number
   readonly observe: (around: Around) => Promise<Moment>
   readonly decide: (seen: Moment) => Decision
   /** Prices to announce when they change. */
@@ -53,7 +54,7 @@ export type Duty = {
   readonly failing: () => Failing | null
 }
 
-/** What goes wrong again and again, and since when. */
+/** What goes wrong again and again, and since when by the monotonic clock. */
 type Failing = { readonly error: unknown; readonly sinceMs: number }
 
 /** Refuse what a person may submit and an agent may not: a type that the role does not declare, and an order. */
@@ -96,7 +97,7 @@ export function createDuty(deps: DutyDeps): Duty {
         // Not before: a decision that nothing can be opened or kept for is as good as none.
         failing = null
       } catch (error) {
-        failing = { error, sinceMs: failing?.sinceMs ?? deps.nowMs() }
+        failing = { error, sinceMs: failing?.sinceMs ?? deps.monotonicMs() }
         if (!stopped) deps.onFailed(error)
       }
     } while (again && !stopped)

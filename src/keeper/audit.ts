@@ -24,7 +24,7 @@ const HEAD_MS = 3_600_000
 
 /** Open the audit of a directory that this process has locked. Throws RolekeeperError `audit.failed`. */
 export const openKeeperAudit = (directory: string, { clock }: { readonly clock: Clock }): Promise<AuditLog> =>
-  openAudit(directory, { nowMs: clock.nowMs, onFailed: endProcess })
+  openAudit(directory, { ...clock, onFailed: endProcess })
 
 /** Record what a keeper says of itself from here on, and as what it begins. @returns what ends it. */
 export function recordReports(

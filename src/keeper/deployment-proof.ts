@@ -21,7 +21,7 @@ export type DeploymentProof = {
 
 type ProofDeps = {
   readonly nodes: Pick<Nodes, 'codeHashes' | 'calls' | 'simulate'>
-  readonly clock: Pick<Clock, 'nowMs'>
+  readonly clock: Pick<Clock, 'monotonicMs'>
   readonly log: Log
   readonly alarm: (error: RolekeeperError) => void
 }

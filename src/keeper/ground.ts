@@ -72,7 +72,7 @@ export async function openGround({ nodes, records, log, onHead, ...deps }: Groun
     })
   const isMistake = ({ code }: RolekeeperError) => records.resumed.length === 0 && MISTAKES.includes(code)
   const chain = await untilItWorks(follow, { ...deps, isMistake })
-  return { nodes, chain, gas: createGasMarket({ nodes, nowMs }), close: chain.stop }
+  return { nodes, chain, gas: createGasMarket({ nodes, monotonicMs: clock.monotonicMs }), close: chain.stop }
 }
 
 async function untilItWorks<T>(

@@ -252,7 +252,7 @@ class ComposedKeeper implements Keeper {
       types: this.#candidates.flatMap(({ does }) => eventTypesOf(does)),
       onHint: (hint) => {
         this.#traces?.heard(hint.type)
-        if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.nowMs()
+        if (hint.type === 'sweep') this.#sweptAtMs = this.#clock.monotonicMs()
         for (const term of this.#terms) term.hear(hint)
       },
     })

@@ -34,6 +34,7 @@ import { createTogether } from './together.ts'
 
 /** What the stages of one role are joined from. */
 export type LiveStagesDeps = Pick<SavingDeps, 'nowMs' | 'ruleset' | 'approval' | 'session' | 'gate'> & {
+  readonly monotonicMs: () => number
   readonly journal: Journal
   readonly nodes: Nodes
   readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>

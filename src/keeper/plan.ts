@@ -106,7 +106,7 @@ async function look({ agent, does, policy }: RolePolicy, config: RunConfig, node
       { previous: null, book: null, armed: new Map() },
       {
         collections: createCollections(own, null, service.assumptions),
-        ofWallets: createBorrowerRows(own, systemClock.nowMs, () => {}).ofWallets,
+        ofWallets: createBorrowerRows(own, systemClock.monotonicMs, () => {}).ofWallets,
         nodes,
         clock: systemClock,
         outside: async () => ({ ok: false, check: 'source_unknown', message: 'A plan asks no source.' }),

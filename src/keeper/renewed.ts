@@ -18,7 +18,7 @@ export function createRenewed<T>(
     everyMs,
     onFailed,
   }: {
-    readonly clock: Pick<Clock, 'nowMs'>
+    readonly clock: Pick<Clock, 'monotonicMs'>
     /** How long what was read is good for. */
     readonly everyMs: (last: T) => number
     /** Called where a read that nobody waited for failed. */
@@ -28,10 +28,10 @@ export function createRenewed<T>(
   let last: { readonly value: T; readonly atMs: number } | null = null
   let reading: Promise<T> | undefined
   const get = async () => {
-    if (last !== null && Math.abs(clock.nowMs() - last.atMs) < everyMs(last.value)) return last.value
+    if (last !== null && clock.monotonicMs() - last.atMs < everyMs(last.value)) return last.value
     reading ??= read()
       .then((value) => {
-        last = { value, atMs: clock.nowMs() }
+        last = { value, atMs: clock.monotonicMs() }
         return value
       })
       .finally(() => {

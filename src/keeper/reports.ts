@@ -84,7 +84,7 @@ export function createReports(
     const of = facet === undefined ? {} : { facet }
     emit({ type: 'alarm', at: new Date(nowMs).toISOString(), code, message, fix, ...of })
     out.raise(error, facet ?? facetOf(error, config))
-  }, clock.nowMs)
+  }, clock)
   const out = createAlarmsOut(config.alarms, {
     ...{ clock, onDelivery: metrics.alarmDelivered, scrub: createScrubber(() => secretsOf(config)) },
     source: ['rolekeeper', config.deployment.namespace, fleet?.instance].filter(Boolean).join(' '),

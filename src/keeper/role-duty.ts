@@ -1,5 +1,6 @@
 import type { Decision, Moment } from '../../agents/agent.ts'
 import type { Recovered } from '../../agents/protocol/experience.ts'
+import type { Clock } from '../clock.ts'
 import { createDuty, type Duty, type DutyDeps } from '../decide/loop.ts'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Observer } from '../observe/observer.ts'
@@ -14,7 +15,7 @@ import type { RolePolicy } from './role-policy.ts'
 
 /** What a duty is joined from. */
 type RoleDutyDeps = Report & {
-  readonly clock: { readonly nowMs: () => number }
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
   readonly log: Log
   readonly gate: () => Gate
   readonly onOpened: (workflow: Workflow) => void
@@ -53,7 +54,7 @@ export function createRoleDuty(
   const duty = createDuty({
     role,
     workflowTypes: does.workflowTypes,
-    nowMs: clock.nowMs,
+    ...{ nowMs: clock.nowMs, monotonicMs: clock.monotonicMs },
     observe: observer.observe,
     decide: (seen) =>
       does.decide(

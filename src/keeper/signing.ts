@@ -92,7 +92,7 @@ export function createRoleSigning(
     standing: standing.now,
     standingAhead: standing.ahead,
     allowing: standing.expect,
-    nowMs: clock.nowMs,
+    ...{ nowMs: clock.nowMs, monotonicMs: clock.monotonicMs },
     signer,
     ruleset,
     approval,
@@ -141,18 +141,18 @@ export function createRoleSigning(
 function createRoleKey(
   agent: AgentConfig,
   config: Pick<RunConfig, 'kms' | 'environment' | 'store'>,
-  { nowMs }: Pick<Clock, 'nowMs'>,
+  { monotonicMs }: Pick<Clock, 'monotonicMs'>,
   onCall: SigningDeps['onKmsCall'],
 ): RoleKey {
   const { address, ...where } = agent.signer
   let opened: Opened | undefined
-  let outcome: KeyOutcome = { said: 'ok', sinceMs: nowMs() }
+  let outcome: KeyOutcome = { said: 'ok', sinceMs: monotonicMs() }
   // What asking found wrong is over once asking finds nothing.
   let isAsked = false
   const note = (said: string, byAsking = false) => {
     // Its credentials may have been replaced.
     if (said === 'kms.denied') config.store?.stale(config.kms?.secretAccessKey)
-    if (said !== outcome.said) outcome = { said, sinceMs: nowMs() }
+    if (said !== outcome.said) outcome = { said, sinceMs: monotonicMs() }
     isAsked = byAsking
   }
   return {

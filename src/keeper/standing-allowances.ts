@@ -44,7 +44,7 @@ export function createStandingAllowances(
   let lookedAtMs = Number.NEGATIVE_INFINITY
   const look = async () => {
     const found = await standingOf(owner, pairs, nodes)
-    lookedAtMs = clock.nowMs()
+    lookedAtMs = clock.monotonicMs()
     return found
   }
   const all = createRenewed(look, {
@@ -57,19 +57,19 @@ export function createStandingAllowances(
     pairs.map(({ token, spender }) => [`${token}:${spender}`, { token, spender }] as const)
   const ask = async () => {
     all.begin()
-    const isKnown = Math.abs(clock.nowMs() - lookedAtMs) < LOOK_AGE_MS_MAX
+    const isKnown = clock.monotonicMs() - lookedAtMs < LOOK_AGE_MS_MAX
     const known = new Map([...keyed((isKnown ? all.last() : null) ?? (await all.get())), ...expected])
     return known.size === 0 ? [] : standingOf(owner, [...known.values()], nodes)
   }
   let early: { readonly atMs: number; readonly asked: ReturnType<typeof ask> } | undefined
   const shared = () =>
-    early !== undefined && Math.abs(clock.nowMs() - early.atMs) < AHEAD_MS ? early.asked : undefined
+    early !== undefined && clock.monotonicMs() - early.atMs < AHEAD_MS ? early.asked : undefined
   return {
     now: () => shared() ?? ask(),
     ahead: () => {
       if (shared() !== undefined) return
       // Behind what its caller has just begun.
-      early = { atMs: clock.nowMs(), asked: nextTurn().then(ask) }
+      early = { atMs: clock.monotonicMs(), asked: nextTurn().then(ask) }
       // Who shares it hears of it, and who comes later asks anew.
       early.asked.catch(() => {
         early = undefined

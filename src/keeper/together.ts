@@ -20,7 +20,7 @@ type Together = (
 
 /** What simulating together needs. */
 type TogetherDeps = {
-  readonly nowMs: () => number
+  readonly monotonicMs: () => number
   readonly nodes: Pick<Nodes, 'chainId' | 'simulate'>
   readonly journal: Pick<Journal, 'get'>
 }
@@ -40,11 +40,11 @@ type Made = { readonly request: SimulationRequest; readonly result: SimulationRe
  * of those before it. An answer is used for exactly the question that it answers: where one before it was refused, or the
  * head moved, its pending transactions are others than were simulated, and it is asked about anew.
  */
-export function createTogether({ nowMs, nodes, journal }: TogetherDeps): Together {
+export function createTogether({ monotonicMs, nodes, journal }: TogetherDeps): Together {
   let made = new Map<string, Made>()
   const simulate = async (request: SimulationRequest, behind: readonly Behind[]) => {
     const following = behind.map(({ frame }) => frame)
-    const atMs = nowMs()
+    const atMs = monotonicMs()
     const result = await nodes.simulate({ ...request, following })
     const { at, pending } = request
     made = new Map(
@@ -61,7 +61,7 @@ export function createTogether({ nowMs, nodes, journal }: TogetherDeps): Togethe
     chainId: nodes.chainId,
     simulate: async (request) => {
       const known = made.get(options.workflow.id)
-      if (known !== undefined && nowMs() - known.atMs <= AGE_MS_MAX && isSame(known.request, request))
+      if (known !== undefined && monotonicMs() - known.atMs <= AGE_MS_MAX && isSame(known.request, request))
         return known.result
       const behind = await behindOf(options, request, inLine(), { nodes, journal })
       if (behind.length === 0) return nodes.simulate(request)

@@ -42,7 +42,7 @@ export function watchSecrets(
         }
       },
       onRefused: (reference) => {
-        if (replacedAtMs.has(reference)) refusedAtMs.set(reference, clock.nowMs())
+        if (replacedAtMs.has(reference)) refusedAtMs.set(reference, clock.monotonicMs())
       },
       onRead: (problem) => {
         unread = problem
@@ -52,7 +52,7 @@ export function watchSecrets(
   ]
   return {
     state: () => {
-      const nowMs = clock.nowMs()
+      const nowMs = clock.monotonicMs()
       const [reference] = [...refusedAtMs].find(([, atMs]) => nowMs - atMs < REFUSED_MS) ?? []
       const refused = reference === undefined ? null : notTaken(reference, replacedAtMs.get(reference) ?? 0)
       return { unread, refused }

@@ -66,7 +66,7 @@ type ProofEvents = {
  */
 export function createProofs(
   prove: () => Promise<ReadonlyMap<Address, Armed>>,
-  clock: Pick<Clock, 'nowMs'>,
+  clock: Pick<Clock, 'monotonicMs'>,
   { onArmed, onFailed }: ProofEvents,
 ): Proofs {
   let armed: ReadonlyMap<Address, Armed> = new Map()
@@ -77,13 +77,13 @@ export function createProofs(
     for (const [address, verdict] of next)
       if (armed.get(address)?.ok !== verdict.ok) onArmed(address, verdict)
     armed = next
-    provenAtMs = clock.nowMs()
+    provenAtMs = clock.monotonicMs()
   }
   return {
     armed: () => armed,
     proveIfDue: async () => {
       const everyMs = [...armed.values()].every(({ ok }) => ok) ? PROVE_EVERY_MS : REARM_MS
-      if (provenAtMs !== null && Math.abs(clock.nowMs() - provenAtMs) < everyMs) return
+      if (provenAtMs !== null && clock.monotonicMs() - provenAtMs < everyMs) return
       if (proving === undefined) {
         proving = proveNow().finally(() => {
           proving = undefined

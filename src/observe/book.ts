@@ -63,7 +63,7 @@ export type KeptBook<Book> = {
   /** How fresh a collection is by its last sweep and a later read of it. */
   readonly freshnessWith: (collection: BorrowerCollection, read: Freshness) => Freshness
   /** Why the book is too old to decide on, or null. */
-  readonly staleness: (nowMs: number) => string | null
+  readonly staleness: (monotonicMs: number) => string | null
   /** Give up the sweep under way. */
   readonly close: () => void
 }
@@ -118,7 +118,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     const named = goneOf(collection, subject)
     const pending = this.#pendingOf(collection)
     if (named === null || pending.size >= PENDING_MAX) this.#isOwed = true
-    else pending.set(subject.toLowerCase(), { ...named, notedAtMs: this.#deps.clock.nowMs() })
+    else pending.set(subject.toLowerCase(), { ...named, notedAtMs: this.#deps.clock.monotonicMs() })
   }
 
   changed(): readonly Address[] {
@@ -154,7 +154,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     const { beganAtMs, tookMs, read } = this.#swept
     const isGood = [...read.values()].every((freshness) => isFresh(freshness, this.#deps.limits))
     const pauseMs = this.#isOwed || !isGood ? tookMs : this.#everyMs()
-    return Math.abs(this.#deps.clock.nowMs() - beganAtMs) >= pauseMs
+    return this.#deps.clock.monotonicMs() - beganAtMs >= pauseMs
   }
 
   #everyMs(): number {
@@ -164,7 +164,7 @@ class SweptBook<Book> implements KeptBook<Book> {
 
   async #sweep(): Promise<void> {
     const { clock } = this.#deps
-    const beganAtMs = clock.nowMs()
+    const beganAtMs = clock.monotonicMs()
     const next = { book: this.#fold.empty(), read: new Map<string, bigint>() }
     this.#next = next
     const wasOwed = this.#isOwed
@@ -177,7 +177,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     try {
       const read = await Promise.all(sweeps)
       this.#book = next.book
-      this.#swept = { beganAtMs, tookMs: clock.nowMs() - beganAtMs, read: new Map(read) }
+      this.#swept = { beganAtMs, tookMs: clock.monotonicMs() - beganAtMs, read: new Map(read) }
     } catch (error) {
       this.#isOwed ||= wasOwed
       // What is left of it would go on beside the next one, with a book of its own.
@@ -220,7 +220,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     wallets: readonly Address[],
   ): Promise<Listed<Rows[C][number]>> {
     const { rows, limits, clock } = this.#deps
-    const askedAtMs = clock.nowMs()
+    const askedAtMs = clock.monotonicMs()
     const pending = this.#pendingOf(collection)
     const named = [...pending]
     const asked = [...new Set([...wallets, ...named.map(([, { wallet }]) => wallet)])]
@@ -244,9 +244,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     if (!isFresh(listed.freshness, limits)) return listed
     const asOfMs = askedAtMs - listed.freshness.lagSeconds * 1_000
     for (const [name, one] of named) {
-      // What was noted in the future was noted before the clock was put back.
-      const isKnown = one.notedAtMs <= asOfMs || one.notedAtMs > askedAtMs
-      if (isKnown && pending.get(name) === one) pending.delete(name)
+      if (one.notedAtMs <= asOfMs && pending.get(name) === one) pending.delete(name)
     }
     return listed
   }
@@ -282,9 +280,9 @@ class SweptBook<Book> implements KeptBook<Book> {
     return swept === undefined ? read : { ...worstFreshness(read, swept), blockNumber, blockTimestamp }
   }
 
-  staleness(nowMs: number): string | null {
+  staleness(monotonicMs: number): string | null {
     if (this.#swept === null) return `${this.collections.join(' and ')} were not swept yet`
-    const ageMs = nowMs - this.#swept.beganAtMs
+    const ageMs = monotonicMs - this.#swept.beganAtMs
     const allowedMs = Math.max(this.#deps.limits.ageMsMax, 2 * this.#everyMs() + this.#swept.tookMs)
     if (ageMs <= allowedMs) return null
     return `${this.collections.join(' and ')} were swept ${duration(ageMs)} ago; ${duration(allowedMs)} are allowed`

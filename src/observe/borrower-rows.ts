@@ -54,7 +54,7 @@ export type BorrowerRows = {
  */
 export function createBorrowerRows(
   { pages }: Pick<ServiceClient, 'pages'>,
-  nowMs: () => number,
+  monotonicMs: () => number,
   onUnfiltered: (collection: BorrowerCollection) => void,
 ): BorrowerRows {
   const distrustedAtMs = new Map<BorrowerCollection, number>()
@@ -81,11 +81,11 @@ export function createBorrowerRows(
   }
   const isFiltered = (collection: BorrowerCollection) => {
     const sinceMs = distrustedAtMs.get(collection)
-    return sinceMs === undefined || Math.abs(nowMs() - sinceMs) >= DISTRUST_MS
+    return sinceMs === undefined || monotonicMs() - sinceMs >= DISTRUST_MS
   }
   const distrust = (collection: BorrowerCollection) => {
     if (!isFiltered(collection)) return
-    distrustedAtMs.set(collection, nowMs())
+    distrustedAtMs.set(collection, monotonicMs())
     proven.delete(sources[collection].filter)
     onUnfiltered(collection)
   }

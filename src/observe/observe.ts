@@ -79,7 +79,7 @@ export async function observe<Policy, Seen, Book>(
   const nowMs = clock.nowMs()
   const judge = (lists: Lists, others: readonly string[]) =>
     freshnessOf(withSweeps(lists, book), head, nowMs, limits, others)
-  const bookStale = [book?.staleness(nowMs) ?? []].flat()
+  const bookStale = [book?.staleness(clock.monotonicMs()) ?? []].flat()
   const listed = joinLists(required, first.lists)
   const moment: Moment = {
     ...known,

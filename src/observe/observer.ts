@@ -60,7 +60,7 @@ export function createObserver(
   const { nodes, clock, onArmed, onFirstSweepSlow } = deps
   const { chainId } = nodes
   const known = { ...input, chainId }
-  const rows = createBorrowerRows(deps.client, clock.nowMs, deps.onUnfiltered)
+  const rows = createBorrowerRows(deps.client, clock.monotonicMs, deps.onUnfiltered)
   const waveDeps = { ...deps, ofWallets: rows.ofWallets }
   const { book: fold, arming } = agent
   const book = fold === undefined ? null : createBook(fold, { ...deps, ...input, rows, chainId })

@@ -17,7 +17,7 @@ export type WaveDeps = {
   readonly collections: Collections
   readonly ofWallets: BorrowerRows['ofWallets']
   readonly nodes: Pick<Nodes, 'calls'>
-  readonly clock: Pick<Clock, 'nowMs'>
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
   /** Answers questions that are not for the chain. Never throws. */
   readonly outside: (question: Exclude<Question, { kind: 'call' }>) => Promise<Answer>
 }

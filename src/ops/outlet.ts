@@ -32,14 +32,14 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 }
 
 /** Open an outlet on a file, a terminal, or a pipe that does not block, as Node makes those of a process's own streams. */
-export function createOutlet(name: Outlet['name'], fd: number, nowMs: () => number): Outlet {
+export function createOutlet(name: Outlet['name'], fd: number, monotonicMs: () => number): Outlet {
   let waiting: readonly Buffer[] = []
   /** Whether the first that waits was taken in part: what came in its place would be read as of the same line. */
   let isBegun = false
   let timer: NodeJS.Timeout | undefined
   let lost: Lost | null = null
   const lose = (count: number, code: string) => {
-    lost = { count: (lost?.count ?? 0) + count, problem: PROBLEMS[code] ?? code, atMs: nowMs() }
+    lost = { count: (lost?.count ?? 0) + count, problem: PROBLEMS[code] ?? code, atMs: monotonicMs() }
   }
   const drain = () => {
     for (let [first] = waiting; first !== undefined; [first] = waiting) {

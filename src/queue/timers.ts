@@ -50,7 +50,7 @@ export function createTimers(deps: TimersDeps): Queue {
       if (delayMs === 0) entry.again = true
       return
     }
-    const dueAtMs = deps.clock.nowMs() + delayMs
+    const dueAtMs = deps.clock.monotonicMs() + delayMs
     if (entry.timer !== undefined && entry.dueAtMs <= dueAtMs) return
     // Nobody reads the reason; without one an abort makes an error with a stack each time.
     entry.timer?.abort('replaced')

@@ -43,15 +43,18 @@ type Circuit = {
 }
 
 /** Create the circuit of one host. `onPhase` is called at each change. */
-export function createCircuit(clock: Pick<Clock, 'nowMs'>, onPhase: (phase: CircuitPhase) => void): Circuit {
+export function createCircuit(
+  clock: Pick<Clock, 'monotonicMs'>,
+  onPhase: (phase: CircuitPhase) => void,
+): Circuit {
   let untilMs = 0
   let last = 'none'
   const pause = (ms: number): IBackoff<IHalfOpenAfterBackoffContext> => {
-    untilMs = clock.nowMs() + ms
+    untilMs = clock.monotonicMs() + ms
     return {
       // The library measures by the machine's clock: ours decides, and says all or nothing.
       get duration() {
-        return clock.nowMs() >= untilMs ? 0 : Number.POSITIVE_INFINITY
+        return clock.monotonicMs() >= untilMs ? 0 : Number.POSITIVE_INFINITY
       },
       next: () => pause(Math.min(ms * 2, PAUSE_MS_MAX)),
     }
@@ -79,7 +82,7 @@ export function createCircuit(clock: Pick<Clock, 'nowMs'>, onPhase: (phase: Circ
         })
       } catch (error) {
         if (error instanceof Failed && made !== undefined) return made
-        if (isBrokenCircuitError(error)) throw isOpen(call, last, Math.max(0, untilMs - clock.nowMs()))
+        if (isBrokenCircuitError(error)) throw isOpen(call, last, Math.max(0, untilMs - clock.monotonicMs()))
         throw error
       }
     },

@@ -38,7 +38,7 @@ export function createPacer(
   let closedUntilMs = 0
 
   const learn = (headers: Headers) => {
-    const nowMs = clock.nowMs()
+    const nowMs = clock.monotonicMs()
     const left = integer(headers[names.remaining])
     const resetSeconds = integer(headers[names.resetSeconds])
     if (left !== undefined && resetSeconds !== undefined) {
@@ -46,13 +46,13 @@ export function createPacer(
       remaining = left - inFlight
       resetAtMs = nowMs + Math.min(resetSeconds * 1_000, CLOSED_MS_MAX)
     }
-    const retryAfter = retryAfterMs(single(headers['retry-after']), nowMs)
+    const retryAfter = retryAfterMs(single(headers['retry-after']), clock.nowMs())
     if (retryAfter !== undefined) closedUntilMs = nowMs + Math.min(retryAfter, CLOSED_MS_MAX)
   }
 
   return {
     delayMs: () => {
-      const nowMs = clock.nowMs()
+      const nowMs = clock.monotonicMs()
       if (nowMs >= resetAtMs) remaining = Number.POSITIVE_INFINITY
       return Math.max(0, closedUntilMs - nowMs, remaining > 0 ? 0 : resetAtMs - nowMs)
     },

@@ -73,9 +73,9 @@ export function createSender(http: Http, asker: Asker, clock: Clock, assumed: As
   }
 
   const waitTurn = async (call: Call, signal: AbortSignal | undefined): Promise<void> => {
-    const untilMs = clock.nowMs() + TURN_WAIT_MS_MAX
+    const untilMs = clock.monotonicMs() + TURN_WAIT_MS_MAX
     for (let delayMs = pacer.delayMs(); delayMs > 0; delayMs = pacer.delayMs()) {
-      if (clock.nowMs() + delayMs > untilMs) throw notOurTurn(call, delayMs)
+      if (clock.monotonicMs() + delayMs > untilMs) throw notOurTurn(call, delayMs)
       await pause(delayMs, call, signal)
     }
   }

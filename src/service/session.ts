@@ -144,7 +144,7 @@ export function createWalletSession(
   let openAgainAtMs = 0
 
   const open = async (): Promise<Checked<Session>> => {
-    openAgainAtMs = clock.nowMs() + OPEN_EVERY_MS_MIN
+    openAgainAtMs = clock.monotonicMs() + OPEN_EVERY_MS_MIN
     const { answer: challenge } = await client.createWalletChallenge({
       body: { address: wallet.address, chainId: wallet.chainId },
       idempotencyKey: randomUUID(),
@@ -171,12 +171,12 @@ export function createWalletSession(
   }
 
   const get = async (): Promise<Checked<Session>> => {
-    const nowMs = clock.nowMs()
-    if (held !== undefined && nowMs < held.renewAtMs) return { ok: true, ...held }
-    if (opening === undefined && nowMs < openAgainAtMs)
+    if (held !== undefined && clock.nowMs() < held.renewAtMs) return { ok: true, ...held }
+    const waitMs = openAgainAtMs - clock.monotonicMs()
+    if (opening === undefined && waitMs > 0)
       return refuse(
         'session_too_soon',
-        `A session may be opened in ${duration(openAgainAtMs - nowMs)}: one try every ${duration(OPEN_EVERY_MS_MIN)} is allowed.`,
+        `A session may be opened in ${duration(waitMs)}: one try every ${duration(OPEN_EVERY_MS_MIN)} is allowed.`,
       )
     opening ??= open().finally(() => {
       opening = undefined

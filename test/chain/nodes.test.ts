@@ -5,10 +5,12 @@ import { createNodes, type NodesOptions } from '../../src/chain/http-nodes.ts'
 import type { Head, Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 import { CANARY, type ScriptedNode, startScriptedNode, wireBlock } from './scripted-node.ts'
 
 const CHAIN_ID = 4_242
-const TIMEOUT_MS = 400
+/** For those that never answer; the others have it, too. */
+const DEAF = { timeoutMs: 2_000 }
 const ADDRESS = `0x${'ad'.repeat(20)}` as const
 const HASH = `0x${'0a'.repeat(32)}` as const
 const RAW = '0x02c0' as const
@@ -34,7 +36,7 @@ async function connect(
     read: read.map(({ url }) => url),
     agree: 1,
     finality: 'finalized',
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: WAIT_MS_MAX,
     pollMs: 20,
     clock: systemClock,
     ...rest,
@@ -115,7 +117,7 @@ describe('connecting', () => {
 
   it('names what is wrong with a node: it hangs, refuses by HTTP, or answers garbage', async () => {
     const one = await node()
-    const nodes = await connect([one])
+    const nodes = await connect([one], DEAF)
     one.behave = 'hang'
     expect(await codeOf(nodes.head())).toBe('node.timeout')
     one.behave = 502
@@ -129,7 +131,7 @@ describe('connecting', () => {
 
   it('has one deadline over headers and body: a node that sends its headers, then nothing, is given up in time', async () => {
     const one = await node()
-    const nodes = await connect([one])
+    const nodes = await connect([one], DEAF)
     one.behave = 'headers'
     expect(await codeOf(nodes.head())).toBe('node.timeout')
     expect(await nodes.send(RAW)).toEqual([{ node: 'send-1', outcome: 'unknown', detail: 'timeout' }])
@@ -147,13 +149,13 @@ describe('connecting', () => {
 
   it('asks for the chain again after ten seconds, beside the work', async () => {
     const one = await node()
-    let nowMs = 1_000_000
-    const nodes = await connect([one], { clock: { ...systemClock, nowMs: () => nowMs } })
+    let monotonicMs = 1_000_000
+    const nodes = await connect([one], { clock: { ...systemClock, monotonicMs: () => monotonicMs } })
     one.answers.eth_chainId = () => '0x1'
-    nowMs += 10_000
+    monotonicMs += 10_000
     await nodes.head()
     const before = one.requests.flat().filter((method) => method === 'eth_chainId').length
-    nowMs += 1
+    monotonicMs += 1
     await expect.poll(() => codeOf(nodes.head())).toBe('node.wrong_chain')
     expect(one.requests.flat().filter((method) => method === 'eth_chainId').length).toBeGreaterThan(before)
     one.answers.eth_chainId = () => `0x${CHAIN_ID.toString(16)}`
@@ -290,7 +292,7 @@ describe('sending', () => {
     const [good, known, deaf, gone] = [await node(), await node(), await node(), await node()]
     good.answers.eth_sendRawTransaction = () => keccak256(RAW)
     known.answers.eth_sendRawTransaction = () => ({ fault: { code: -32_000, message: 'already known' } })
-    const nodes = await connect([good], { send: [good, known, deaf, gone] })
+    const nodes = await connect([good], { ...DEAF, send: [good, known, deaf, gone] })
     deaf.behave = 'hang'
     gone.behave = 'drop'
     expect(await nodes.send(RAW)).toEqual([

@@ -261,7 +261,7 @@ describe('an answer', () => {
     for (const node of [a, b]) node.answers.eth_getBalance = () => '0x7'
     stalled.stalls.add('eth_getBalance')
     let aheadMs = 0
-    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs }
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
     const { nodes } = join([stalled, a, b], 5, clock)
     const slowSinceMs = async () => {
       await nodes.balanceWei(ADDRESS)

@@ -22,7 +22,7 @@ afterAll(async () => {
 function proofOf(deployment: Deployment) {
   const [now, alarms] = [{ ms: 1_000 }, [] as string[]]
   const nodes = { ...scene.nodes }
-  const deps = { nodes, log, clock: { nowMs: () => now.ms } }
+  const deps = { nodes, log, clock: { monotonicMs: () => now.ms } }
   const proof = createDeploymentProof(deployment, { ...deps, alarm: ({ code }) => alarms.push(code) })
   return { proof, now, alarms, nodes }
 }

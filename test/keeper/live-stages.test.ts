@@ -67,7 +67,7 @@ afterEach(async () => {
 })
 
 const joined = () => ({
-  ...{ nowMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
+  ...{ nowMs: () => 1_000, monotonicMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
   client: { prepareWorkflow: never, getWorkflow: never },
   session: { use: never },
   gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },

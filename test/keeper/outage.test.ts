@@ -104,7 +104,7 @@ async function createScene(): Promise<Scene> {
     },
     onFailed: () => undefined,
   })
-  const gas = createGasMarket({ nodes, nowMs })
+  const gas = createGasMarket({ nodes, monotonicMs: nowMs })
   const following = createFollowingStages({
     confirmationMsMax: 120_000,
     deployment: { assets: [] },

@@ -41,7 +41,7 @@ const shownBy = ({ bundle }: Frame) => ({
 })
 const create = () => {
   const together = createTogether({
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     journal: { get: async (id) => waiting(id) },
     nodes: {
       chainId: CHAIN_ID,

@@ -49,7 +49,7 @@ const collections = new Proxy({} as ObserveDeps['collections'], {
 const deps: ObserveDeps = {
   collections,
   ofWallets: async () => listed([]),
-  clock: { nowMs: () => 1_001_000 },
+  clock: { nowMs: () => 1_001_000, monotonicMs: () => 0 },
   dataFeeWei: () => 3n,
   nodes: {
     head: async () => HEAD,

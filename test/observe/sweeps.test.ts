@@ -8,7 +8,7 @@ it('says every minute that the first sweep goes on, until it ends', async () => 
   const said: number[] = []
   const slept: number[] = []
   const clock = {
-    nowMs: () => 0,
+    ...{ nowMs: () => 0, monotonicMs: () => 0 },
     sleep: async (ms: number, signal?: AbortSignal) => {
       signal?.throwIfAborted()
       slept.push(ms)
@@ -32,7 +32,7 @@ it('throws the first proof that fails, and reports a later one, after which it t
       if (world.fails) throw new RolekeeperError('node.timeout', 'Late.', { retry: 'later' })
       return new Map()
     },
-    { nowMs: () => world.nowMs },
+    { monotonicMs: () => world.nowMs },
     { onArmed: () => {}, onFailed: (error) => failed.push(error) },
   )
   await expect(proofs.proveIfDue()).rejects.toThrow('Late.')

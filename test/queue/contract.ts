@@ -9,6 +9,7 @@ export const createStillClock = () => {
   const sleeps = new Set<{ readonly dueMs: number; readonly wake: () => void }>()
   const clock: Clock = {
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)

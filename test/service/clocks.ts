@@ -6,6 +6,7 @@ export function leapingClock(startMs = Date.parse('2026-01-01T00:00:00Z')) {
   let nowMs = startMs
   const clock: Clock = {
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     sleep: async (ms, signal) => {
       signal?.throwIfAborted()
       sleptMs.push(ms)
@@ -20,6 +21,7 @@ export function fastClock(speed: number): Clock {
   const startMs = Date.now()
   return {
     nowMs: () => startMs + (Date.now() - startMs) * speed,
+    monotonicMs: () => performance.now() * speed,
     sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
   }
 }

@@ -25,7 +25,7 @@ export const LONG_LEASE_MS = 30_000
 
 /** A clock by which one with a long lease looks and beats as often as with a short one. */
 export const hurriedClock: Clock = {
-  nowMs: systemClock.nowMs,
+  ...systemClock,
   sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal),
 }
 

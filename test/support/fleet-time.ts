@@ -89,6 +89,7 @@ export function startFleetTime(leaseMs: number): FleetTime {
         monotonicMs: () => nowMs,
         clock: {
           nowMs: Date.now,
+          monotonicMs: () => nowMs,
           sleep: (ms, signal) => {
             loops.delete(signal)
             if (ms <= lookMs) loops.delete(name)

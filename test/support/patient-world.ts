@@ -13,6 +13,7 @@ export function createHeldClock(): HeldClock {
   const nowMs = () => heldAtMs ?? systemClock.nowMs() - lostMs
   return {
     nowMs,
+    monotonicMs: systemClock.monotonicMs,
     sleep: systemClock.sleep,
     hold: () => {
       heldAtMs = nowMs()

@@ -1,5 +1,6 @@
 import { openSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { systemClock } from '../../clock.ts'
 import type { Keeper } from '../../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { createOutlet } from '../../ops/outlet.ts'
@@ -89,7 +90,8 @@ async function createSandboxKeeper(
   const config = shadow ? { ...written, agents: inShadow } : written
   const secrets = () => secretsOf(config)
   // The timeline has the terminal to itself.
-  const inFile = () => createOutlet('log', openSync(join(directory, 'keeper.log'), 'w', 0o600), Date.now)
+  const inFile = () =>
+    createOutlet('log', openSync(join(directory, 'keeper.log'), 'w', 0o600), systemClock.monotonicMs)
   const lines = json ? out.log : inFile()
   const log = createLog({ level: 'info', secrets, write: lines.write })
   return createKeeper(config, { version, log, outlets: [screen, lines] })

@@ -22,7 +22,7 @@ export type SecretStore = {
 
 /** What reading anew reports to. */
 type WatchDeps = {
-  readonly clock: Pick<Clock, 'nowMs' | 'sleep'>
+  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>
   readonly everyMs: number
   /** Called after each reading: with what is wrong, or null. */
   readonly onRead: (problem: RolekeeperError | null) => void
@@ -131,17 +131,17 @@ async function follow(
   stop: AbortSignal,
   onWaiting: (wake: () => void) => void,
 ): Promise<void> {
-  let readAtMs = clock.nowMs()
+  let readAtMs = clock.monotonicMs()
   while (!stop.aborted) {
     const pause = new AbortController()
     onWaiting(() => pause.abort())
     const woken = AbortSignal.any([stop, pause.signal])
     await clock.sleep(everyMs, woken).catch(() => undefined)
-    const leftMs = readAtMs + AGAIN_MS - clock.nowMs()
+    const leftMs = readAtMs + AGAIN_MS - clock.monotonicMs()
     if (leftMs > 0) await clock.sleep(Math.min(leftMs, everyMs), stop).catch(() => undefined)
     if (stop.aborted) return
     onRead(await read())
-    readAtMs = clock.nowMs()
+    readAtMs = clock.monotonicMs()
   }
 }
 

@@ -107,10 +107,10 @@ export function startStoreUpkeep({ store, clock, onState }: StoreUpkeepDeps): St
     failing: () => failing,
     heard: (error) => {
       if (error.code !== 'journal.full') return
-      refused = { error, atMs: clock.nowMs() }
+      refused = { error, atMs: clock.monotonicMs() }
       onState(error)
     },
-    full: () => (refused !== null && clock.nowMs() - refused.atMs < FULL_MS ? refused.error : null),
+    full: () => (refused !== null && clock.monotonicMs() - refused.atMs < FULL_MS ? refused.error : null),
     stop: async () => {
       stopped.abort('stopped')
       await ended

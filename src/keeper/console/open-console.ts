@@ -19,14 +19,14 @@ type OpenDeps = Omit<PartsDeps, 'config' | 'clean' | 'startedAtMs' | 'flows'> & 
 export async function openConsole(config: RunConfig, deps: OpenDeps): Promise<Console | null> {
   if (config.console === undefined) return null
   const { looked, log } = deps
-  const { nowMs } = looked.clock
+  const { nowMs, monotonicMs } = looked.clock
   const scrub = createScrubber(() => secretsOf(config))
   const clean = (text: string) => scrub(printable(text, TEXT_MAX))
   const parts = { ...deps, config, clean, startedAtMs: nowMs(), flows: createFlows(deps.onEvent) }
   return startConsole(
     { ...config.console, directory: config.directory },
     {
-      ...{ nowMs, clean, log },
+      ...{ nowMs, monotonicMs, clean, log },
       read: () => readParts(parts),
       why: (about) => whyOf(about, parts),
       act: async (deed, by) => doDeed(deed, by, { config, nowMs, live: () => liveOf(looked) }),

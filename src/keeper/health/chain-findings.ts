@@ -31,11 +31,11 @@ const CHAIN = { facet: 'chain', about: '' } as const
 /** Whether the chain is followed, by nodes that agree, to a head that is young. Pure. */
 export function chainFinding(
   { nodes, waitsFor, headAgeMs, headAgeMsMax }: ChainSeen,
-  nowMs: number,
+  monotonicMs: number,
 ): Finding {
   if (waitsFor !== null) return { ...CHAIN, state: 'failing', error: waitsFor, isSaid: true }
   if (nodes === undefined) return { ...CHAIN, state: 'failing', error: NOT_FOLLOWED, isBeginning: true }
-  const missingMs = nowMs - (nodes.quorumMissingSinceMs() ?? nowMs)
+  const missingMs = monotonicMs - (nodes.quorumMissingSinceMs() ?? monotonicMs)
   if (missingMs > NO_QUORUM_MS_MAX) return { ...CHAIN, state: 'failing', error: noQuorum(nodes, missingMs) }
   // Two thirds of what is allowed: then somebody knows before nothing is done any more.
   if (headAgeMs !== null && headAgeMsMax !== null && headAgeMs > (headAgeMsMax * 2) / 3) {
@@ -77,10 +77,10 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
   )
 
 /** How each node stands beside the others. Pure. */
-export const nodeFindings = (health: readonly NodeHealth[], nowMs: number): readonly Finding[] =>
+export const nodeFindings = (health: readonly NodeHealth[], monotonicMs: number): readonly Finding[] =>
   health.map((node) => {
     const where = { facet: 'node', about: node.node } as const
-    const ms = nowMs - node.sinceMs
+    const ms = monotonicMs - node.sinceMs
     if (node.state === 'ok' || ms <= LEFT_OUT_MS_MAX) return { ...where, state: 'ok', message: node.state }
     return { ...where, state: node.state === 'down' ? 'failing' : 'warning', error: leftOut(node, ms) }
   })

@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.ts'
 import { type Facet, type Finding, facetKey } from '../../ops/facet.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Reports } from '../reports.ts'
@@ -11,7 +12,7 @@ const BEGIN_MS = 30_000
 /** What looking needs. */
 type FacetsDeps = {
   readonly find: () => readonly Finding[]
-  readonly nowMs: () => number
+  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
   readonly log: Pick<Log, 'info' | 'warn'>
   readonly reports: Pick<Reports, 'emit' | 'alarm'>
 }
@@ -23,19 +24,19 @@ export type Facets = {
   readonly list: () => readonly Facet[]
 }
 
-/** A facet as it is, and the code that was last made known. */
-type Known = { readonly facet: Facet; readonly said: string }
+/** A facet as it is, since when it is so by the monotonic clock, and the code that was last made known. */
+type Known = { readonly facet: Facet; readonly foundAtMs: number; readonly said: string }
 
 /**
  * Create the facets. Each is as it was found last; a change that lasts is made known by a line of the log, an event and, where
  * somebody must act and nothing else is the cause, by an alarm for as long as it is so.
  */
-export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets {
+export function createFacets({ find, clock, log, reports }: FacetsDeps): Facets {
   let known = new Map<string, Known>()
   const announce = (facet: Facet) => {
     const { message, fix, because, sinceMs: _, ...what } = facet
     log[facet.state === 'ok' ? 'info' : 'warn']('a facet changed', { ...what, because, why: message, fix })
-    const at = new Date(nowMs()).toISOString()
+    const at = new Date(clock.nowMs()).toISOString()
     reports.emit({
       ...{ type: 'facet', at, ...what, message },
       ...(fix === undefined ? {} : { fix }),
@@ -50,13 +51,15 @@ export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets 
       for (const finding of found) {
         const key = facetKey(finding)
         const before = known.get(key)
-        const facet = facetOf(finding, because.get(key), before?.facet, nowMs())
-        const isSettled = nowMs() - facet.sinceMs >= settleMs(finding)
+        const facet = facetOf(finding, because.get(key), before?.facet, clock.nowMs())
+        const monotonicMs = clock.monotonicMs()
+        const foundAtMs = before?.facet.code === facet.code ? before.foundAtMs : monotonicMs
+        const isSettled = monotonicMs - foundAtMs >= settleMs(finding)
         const said = before?.said ?? 'ok'
         if (isSettled && facet.code !== said) announce(facet)
         if (isSettled && finding.state !== 'ok' && finding.isSaid !== true && facet.because === undefined)
           reports.alarm(finding.error, key)
-        next.set(key, { facet, said: isSettled ? facet.code : said })
+        next.set(key, { facet, foundAtMs, said: isSettled ? facet.code : said })
       }
       // What was not well is over where it is looked at no more: its pause was taken back, its seat is another's.
       for (const [key, { facet, said }] of known) {
@@ -68,7 +71,7 @@ export function createFacets({ find, nowMs, log, reports }: FacetsDeps): Facets 
           state: 'ok',
           code: 'ok',
           message: 'there is no more of it',
-          sinceMs: nowMs(),
+          sinceMs: clock.nowMs(),
         })
       }
       known = next

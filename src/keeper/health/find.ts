@@ -26,7 +26,7 @@ import {
 
 /** Find how every facet is, by what is known now: nothing is asked. */
 export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
-  const nowMs = deps.clock.nowMs()
+  const [nowMs, monotonicMs] = [deps.clock.nowMs(), deps.clock.monotonicMs()]
   const head = probes.head()
   const headAtMs = head === null ? null : head.timestampS * 1_000
   const live = liveOf(deps)
@@ -34,7 +34,7 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     ...controlFindings(deps.control()),
     journalFinding(probes.journalFailed(), live.length),
     diskFinding(deps, deps.diskFreeBytes()),
-    ...deps.outlets.map((outlet) => outletFinding(outlet, nowMs)),
+    ...deps.outlets.map((outlet) => outletFinding(outlet, monotonicMs)),
     clockFinding({ nowMs, headMs: headAtMs, servers: { 'the service': deps.behindServiceMs() } }),
     seatsFinding(deps.standing()),
     chainFinding(
@@ -43,13 +43,13 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
         headAgeMs: ageMs(headAtMs, nowMs),
         headAgeMsMax: leastOf(atWork(deps).map(({ vitals }) => vitals.headAgeMsMax)),
       },
-      nowMs,
+      monotonicMs,
     ),
-    ...nodeFindings(deps.nodes()?.health() ?? [], nowMs),
+    ...nodeFindings(deps.nodes()?.health() ?? [], monotonicMs),
     streamFinding(deps.feed()),
     ...(deps.standing().isStandby ? [] : findOfSeats(deps, probes)),
     approvalsFinding(live, nowMs),
-    ...keptFindings(deps.kept(), nowMs),
+    ...keptFindings(deps.kept(), monotonicMs),
   ]
 }
 
@@ -57,7 +57,7 @@ const leastOf = (figures: readonly number[]) => (figures.length === 0 ? null : M
 
 /** What is found of the roles, for as long as seats of them are held. */
 function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
-  const nowMs = deps.clock.nowMs()
+  const [nowMs, monotonicMs] = [deps.clock.nowMs(), deps.clock.monotonicMs()]
   const places = rolesOf(deps).map(({ agent, state }) => ({ role: agent.role, state }))
   const working = atWork(deps)
   const live = liveOf(deps)
@@ -72,7 +72,7 @@ function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
   const payers = terms.flatMap((term) => term.payers())
   return [
     serviceFinding(working),
-    ...worst(working.map((role) => keyFinding(role, nowMs))),
+    ...worst(working.map((role) => keyFinding(role, monotonicMs))),
     ...worst(payers.map((payer) => gasFinding(payer, probes.balanceWei(payer.signer)))),
     ...names.map((name) => signerFinding(name, signersOf(name), terms)),
     ...names.map((name) =>
@@ -84,7 +84,7 @@ function findOfSeats(deps: HealthDeps, probes: Probes): readonly Finding[] {
       ),
     ),
     ...worst(places.map(roleFinding)),
-    ...worst(working.map((role) => dutyFinding(role, nowMs))),
+    ...worst(working.map((role) => dutyFinding(role, { nowMs, monotonicMs }))),
     ...worst(
       working.map((each) =>
         budgetFinding(each.role, probes.used()?.statesOf(each.role, [each]) ?? [], each.duties().checks),

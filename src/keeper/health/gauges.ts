@@ -8,7 +8,7 @@ import type { Used } from './used.ts'
 
 /** Read every gauge, now. @param used what of the limits is, as it was just read. */
 export function readGauges(deps: HealthDeps, used: Used): Omit<Gauges, 'facets'> {
-  const nowMs = deps.clock.nowMs()
+  const monotonicMs = deps.clock.monotonicMs()
   const feed = deps.feed()
   const fleet = deps.fleet()
   const lags = atWork(deps)
@@ -23,14 +23,14 @@ export function readGauges(deps: HealthDeps, used: Used): Omit<Gauges, 'facets'>
     control: deps.control(),
     feed: {
       mode: feed?.mode ?? 'down',
-      messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, nowMs),
+      messageAgeMs: ageMs(feed?.lastMessageAtMs ?? null, monotonicMs),
       connections: feed?.connections ?? 0,
     },
     diskFreeBytes: deps.diskFreeBytes(),
-    audit: auditOf(deps, nowMs),
+    audit: auditOf(deps, monotonicMs),
     nodes: deps.nodes()?.health() ?? [],
-    quorumMissingMs: nowMs - (deps.nodes()?.quorumMissingSinceMs() ?? nowMs),
-    sweepAgeMs: ageMs(deps.sweptAtMs(), nowMs),
+    quorumMissingMs: monotonicMs - (deps.nodes()?.quorumMissingSinceMs() ?? monotonicMs),
+    sweepAgeMs: ageMs(deps.sweptAtMs(), monotonicMs),
     serviceLagMs: lags.length === 0 ? null : Math.max(...lags),
     ...(fleet === null ? {} : { fleet }),
     capUsed: used.ofCap,
@@ -38,9 +38,9 @@ export function readGauges(deps: HealthDeps, used: Used): Omit<Gauges, 'facets'>
   }
 }
 
-function auditOf({ kept }: Pick<HealthDeps, 'kept'>, nowMs: number): Gauges['audit'] {
+function auditOf({ kept }: Pick<HealthDeps, 'kept'>, monotonicMs: number): Gauges['audit'] {
   const { head, waitingSinceMs } = kept().audit
-  return { records: head.seq, waitingMs: nowMs - (waitingSinceMs ?? nowMs) }
+  return { records: head.seq, waitingMs: monotonicMs - (waitingSinceMs ?? monotonicMs) }
 }
 
 function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][number] {

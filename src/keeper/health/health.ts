@@ -29,7 +29,7 @@ export async function startHealth(
   deps: HealthDeps,
 ): Promise<Health> {
   const probes = createProbes(deps)
-  const facets = createFacets({ find: () => findAll(deps, probes), nowMs: deps.clock.nowMs, log, reports })
+  const facets = createFacets({ find: () => findAll(deps, probes), clock: deps.clock, log, reports })
   const statusOf = createStatus({ ...status, looked: deps })
   const look = () => {
     probes.begin()

@@ -16,15 +16,15 @@ export type Kept = {
 const AUDIT_MS_MAX = 3_000
 
 /** How that stands: the audit, the secrets, and each target of alarms. Pure. */
-export const keptFindings = ({ audit, secrets, targets }: Kept, nowMs: number): readonly Finding[] => [
-  auditFinding(audit, nowMs),
+export const keptFindings = ({ audit, secrets, targets }: Kept, monotonicMs: number): readonly Finding[] => [
+  auditFinding(audit, monotonicMs),
   secretsFinding(secrets),
-  ...targets.map((target) => targetFinding(target, nowMs)),
+  ...targets.map((target) => targetFinding(target, monotonicMs)),
 ]
 
-function auditFinding({ head, waitingSinceMs, damage }: AuditState, nowMs: number): Finding {
+function auditFinding({ head, waitingSinceMs, damage }: AuditState, monotonicMs: number): Finding {
   const where = { facet: 'audit', about: '' } as const
-  const waitedMs = nowMs - (waitingSinceMs ?? nowMs)
+  const waitedMs = monotonicMs - (waitingSinceMs ?? monotonicMs)
   if (waitedMs > AUDIT_MS_MAX) return { ...where, state: 'failing', error: notWriting(waitedMs) }
   if (damage !== null) return { ...where, state: 'warning', error: damage }
   return { ...where, state: 'ok', message: `${head.seq} records` }
@@ -44,9 +44,9 @@ function secretsFinding({ unread, refused }: SecretsState): Finding {
   return { ...where, state: 'ok', message: 'all that were read anew could be' }
 }
 
-function targetFinding({ name, failingSinceMs, problem }: TargetState, nowMs: number): Finding {
+function targetFinding({ name, failingSinceMs, problem }: TargetState, monotonicMs: number): Finding {
   const where = { facet: 'alarms', about: name } as const
-  const ms = nowMs - (failingSinceMs ?? nowMs)
+  const ms = monotonicMs - (failingSinceMs ?? monotonicMs)
   if (ms > TARGET_FAILING_MS) return { ...where, state: 'warning', error: targetFailing(name, problem, ms) }
   return { ...where, state: 'ok', message: 'takes what it is told' }
 }

@@ -106,10 +106,10 @@ export function diskFinding({ directory }: Pick<RunConfig, 'directory'>, freeByt
 const LOST_MS = 60_000
 
 /** Whether what is said is taken. Pure. */
-export function outletFinding({ name, lost }: Outlet, nowMs: number): Finding {
+export function outletFinding({ name, lost }: Outlet, monotonicMs: number): Finding {
   const where = { facet: 'output', about: name } as const
   const last = lost()
-  if (last === null || Math.abs(nowMs - last.atMs) > LOST_MS)
+  if (last === null || monotonicMs - last.atMs > LOST_MS)
     return { ...where, state: 'ok', message: 'what is written is taken' }
   const error = new RolekeeperError(
     'output.lost',

@@ -92,12 +92,16 @@ export function roleFinding({ role, state }: Place): Finding {
 }
 
 /** Whether a role's key signs, by its last call. Pure. */
-export function keyFinding({ role, signer, vitals }: RoleAtWork, nowMs: number): Finding {
+export function keyFinding({ role, signer, vitals }: RoleAtWork, monotonicMs: number): Finding {
   const where = { facet: 'key', about: role } as const
   const key = vitals.key()
   if (key === null) return { ...where, state: 'ok', message: 'none in shadow' }
   if (key.said === 'ok') return { ...where, state: 'ok', message: 'signs' }
-  return { ...where, state: 'failing', error: notSigning({ role, signer }, key.said, nowMs - key.sinceMs) }
+  return {
+    ...where,
+    state: 'failing',
+    error: notSigning({ role, signer }, key.said, monotonicMs - key.sinceMs),
+  }
 }
 
 const notSigning = (
@@ -115,12 +119,19 @@ const notSigning = (
     },
   )
 
+/** Now, by both clocks. */
+type Now = { readonly nowMs: number; readonly monotonicMs: number }
+
 /** Whether a role decides, and does what it owes. */
-export function dutyFinding({ role, duty, duties }: RoleAtWork, nowMs: number): Finding {
+export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monotonicMs }: Now): Finding {
   const where = { facet: 'duty', about: role } as const
   const failing = duty.failing()
   if (failing !== null)
-    return { ...where, state: 'failing', error: notDeciding(role, failing.error, nowMs - failing.sinceMs) }
+    return {
+      ...where,
+      state: 'failing',
+      error: notDeciding(role, failing.error, monotonicMs - failing.sinceMs),
+    }
   const atMs = duty.lastDecidedAtMs()
   if (atMs === null || nowMs - atMs > DECISION_MS_MAX) {
     const ms = atMs === null ? 'not looked yet' : `not looked for ${roughly(nowMs - atMs)}`

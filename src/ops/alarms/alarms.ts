@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.ts'
 import type { RolekeeperError } from '../../errors.ts'
 
 /** The same alarm is raised again after this long. */
@@ -15,18 +16,17 @@ export const aboutOf = ({ facts }: RolekeeperError): readonly string[] =>
 /** Limit alarms: each of one code about one thing is raised at most once a minute. */
 export function createAlarms(
   raise: (error: RolekeeperError, nowMs: number, facet?: string) => void,
-  nowMs: () => number,
+  { nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): (error: RolekeeperError, facet?: string) => void {
   const raisedAtMs = new Map<string, number>()
   return (error, facet) => {
-    const now = nowMs()
+    const now = monotonicMs()
     const about = [error.code, ...aboutOf(error), facet].join(' ')
-    // Either way: a clock that was put back must not silence alarms until it has caught up.
-    if (Math.abs(now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY)) < REPEAT_MS) return
+    if (now - (raisedAtMs.get(about) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return
     raisedAtMs.delete(about)
     raisedAtMs.set(about, now)
     const oldest = raisedAtMs.keys().next().value
     if (raisedAtMs.size > ALARMS_MAX && oldest !== undefined) raisedAtMs.delete(oldest)
-    raise(error, now, facet)
+    raise(error, nowMs(), facet)
   }
 }

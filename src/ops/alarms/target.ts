@@ -11,7 +11,7 @@ export type Delivery = (typeof DELIVERIES)[number]
 /** How a target stands. */
 export type TargetState = {
   readonly name: string
-  /** Since when it has taken nothing, Unix milliseconds; null while it does. */
+  /** Since when it has taken nothing, milliseconds of the monotonic clock; null while it does. */
   readonly failingSinceMs: number | null
   /** Why not: never with its URL, or what it answered. */
   readonly problem: string | null
@@ -35,6 +35,9 @@ const AGE_MS_MAX = 3_600_000
 const QUEUE_MAX = 400
 const CLOSE_MS = 2_000
 const BYTES_MAX = 65_536
+
+/** What is to be told, and when it was pushed by the monotonic clock. */
+type Queued = { readonly notice: Notice; readonly pushedAtMs: number }
 
 /** What a target needs. */
 type TargetDeps = {
@@ -60,7 +63,7 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   const { name } = config
   const agent = new Agent({ connections: 1, pipelining: 1, maxResponseSize: BYTES_MAX })
   const stop = new AbortController()
-  const queue: Notice[] = []
+  const queue: Queued[] = []
   let failing: { readonly sinceMs: number; readonly problem: string } | null = null
   let working: Promise<void> | undefined
 
@@ -87,12 +90,12 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   const work = async () => {
     let waitMs = RETRY_MS
     for (let next = queue[0]; next !== undefined && !stop.signal.aborted; next = queue[0]) {
-      const { problem, isRefused } = await deliver(next)
+      const { problem, isRefused } = await deliver(next.notice)
       if (problem === null) {
         failing = null
         waitMs = RETRY_MS
-      } else failing = { sinceMs: failing?.sinceMs ?? clock.nowMs(), problem }
-      const isOld = Math.abs(clock.nowMs() - next.atMs) > AGE_MS_MAX
+      } else failing = { sinceMs: failing?.sinceMs ?? clock.monotonicMs(), problem }
+      const isOld = clock.monotonicMs() - next.pushedAtMs > AGE_MS_MAX
       onDelivery(name, problem === null ? 'delivered' : isOld ? 'dropped' : 'failed')
       // While it was told, those before the others may have gone.
       if ((problem === null || isOld) && queue[0] === next) queue.shift()
@@ -106,7 +109,7 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   return {
     push: (notice) => {
       if (stop.signal.aborted) return
-      queue.push(notice)
+      queue.push({ notice, pushedAtMs: clock.monotonicMs() })
       if (queue.length > QUEUE_MAX) {
         queue.shift()
         onDelivery(name, 'dropped')
@@ -128,8 +131,9 @@ const OF_TARGET = [401, 403, 404, 408, 425, 429]
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !OF_TARGET.includes(status)
 
 /** Let the others pass what is refused; all of its incident goes with it, as its end may not come before its beginning. */
-function putBehind({ key }: Notice, queue: Notice[]): void {
-  const [own, others] = [queue.filter((each) => each.key === key), queue.filter((each) => each.key !== key)]
+function putBehind({ notice: { key } }: Queued, queue: Queued[]): void {
+  const isOwn = ({ notice }: Queued) => notice.key === key
+  const [own, others] = [queue.filter(isOwn), queue.filter((each) => !isOwn(each))]
   queue.splice(0, queue.length, ...others, ...own)
 }
 

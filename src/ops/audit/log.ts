@@ -15,7 +15,7 @@ export type AuditState = {
    * disk yet may go with the power, and its head would accuse somebody.
    */
   readonly head: Head
-  /** Since when something that was taken down is not on disk, Unix milliseconds; null while all is. */
+  /** Since when something that was taken down is not on disk, milliseconds of the monotonic clock; null while all is. */
   readonly waitingSinceMs: number | null
   /** What the start found that does not hold together: a person has to look. */
   readonly damage: RolekeeperError | null
@@ -34,6 +34,7 @@ export type AuditLog = {
 /** What the audit needs. */
 type AuditDeps = {
   readonly nowMs: () => number
+  readonly monotonicMs: () => number
   /** Called once, when the disk takes nothing: from then on nothing may be signed. */
   readonly onFailed: (failure: RolekeeperError) => void
   /** Of a segment; tests have smaller ones. */
@@ -131,7 +132,7 @@ class Writer implements AuditLog {
   #take(record: { readonly at: string; readonly kind: string }): void {
     const { line, head } = lineAfter(this.#head, record)
     this.#head = head
-    this.#waitingSinceMs ??= this.#deps.nowMs()
+    this.#waitingSinceMs ??= this.#deps.monotonicMs()
     this.#pending.push(line)
     this.#taken += 1
   }
@@ -140,7 +141,7 @@ class Writer implements AuditLog {
   #onDisk(upTo: number, head: Head): void {
     this.#synced = upTo
     this.#headOnDisk = head
-    this.#waitingSinceMs = this.#taken > upTo ? this.#deps.nowMs() : null
+    this.#waitingSinceMs = this.#taken > upTo ? this.#deps.monotonicMs() : null
   }
 
   readonly state = (): AuditState => ({

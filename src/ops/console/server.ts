@@ -33,6 +33,7 @@ export type Deed = z.infer<typeof deed>
 /** What the console shows and does: a keeper, as far as a page may know it. */
 export type ConsoleDeps = {
   readonly nowMs: () => number
+  readonly monotonicMs: () => number
   readonly read: () => Promise<Parts>
   /** Why something was done or left, by an id or a part of a subject. */
   readonly why: (about: string) => Promise<unknown>
@@ -93,7 +94,7 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
   const write = (part: unknown) =>
     JSON.stringify(part, (_, value: unknown) => (typeof value === 'string' ? clean(value) : value))
   const streams = createStreams({
-    ...{ nowMs: deps.nowMs, read: deps.read, write },
+    ...{ nowMs: deps.nowMs, monotonicMs: deps.monotonicMs, read: deps.read, write },
     onFailed: (error) => deps.log.warn('the console could not be read', {}, error),
   })
   const app = fastify({
@@ -132,13 +133,16 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
 const CLEANED_MS = 10_000
 
 /** Clean each text once: from one reading to the next nearly all are the same, and cleaning them is most of the work. */
-function createCleaner({ clean, nowMs }: Pick<ConsoleDeps, 'clean' | 'nowMs'>): ConsoleDeps['clean'] {
+function createCleaner({
+  clean,
+  monotonicMs,
+}: Pick<ConsoleDeps, 'clean' | 'monotonicMs'>): ConsoleDeps['clean'] {
   const known = new Map<string, string>()
-  let sinceMs = nowMs()
+  let sinceMs = monotonicMs()
   return (text) => {
-    if (Math.abs(nowMs() - sinceMs) > CLEANED_MS) {
+    if (monotonicMs() - sinceMs > CLEANED_MS) {
       known.clear()
-      sinceMs = nowMs()
+      sinceMs = monotonicMs()
     }
     const before = known.get(text)
     if (before !== undefined) return before
@@ -238,11 +242,11 @@ type Served = ConsoleDeps & {
 const TOO_MANY_MS = 60_000
 
 /** Say in the log that more is asked for than there is. */
-function createTooMany({ log, nowMs }: Pick<ConsoleDeps, 'log' | 'nowMs'>): Served['tooMany'] {
+function createTooMany({ log, monotonicMs }: Pick<ConsoleDeps, 'log' | 'monotonicMs'>): Served['tooMany'] {
   const saidAtMs = new Map<string, number>()
   return (what, most) => {
-    if (nowMs() - (saidAtMs.get(what) ?? 0) < TOO_MANY_MS) return
-    saidAtMs.set(what, nowMs())
+    if (monotonicMs() - (saidAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < TOO_MANY_MS) return
+    saidAtMs.set(what, monotonicMs())
     log.warn('the console is full', { what, most })
   }
 }

@@ -14,6 +14,7 @@ export type Streams = {
 
 type StreamsDeps = {
   readonly nowMs: () => number
+  readonly monotonicMs: () => number
   /** Read all parts; asked while a page is open, and not before the reading before has ended. */
   readonly read: () => Promise<Parts>
   /** Write a part as text that is safe to send. */
@@ -42,7 +43,7 @@ type Client = {
  * Create the event streams. A page that is slow is told the newest of each part once it takes something again: what waits for
  * it is at most one reading.
  */
-export function createStreams({ nowMs, read, write, onFailed }: StreamsDeps): Streams {
+export function createStreams({ nowMs, monotonicMs, read, write, onFailed }: StreamsDeps): Streams {
   const clients = new Set<Client>()
   let texts: ReadonlyMap<string, string> = new Map()
   let timer: NodeJS.Timeout | undefined
@@ -61,8 +62,8 @@ export function createStreams({ nowMs, read, write, onFailed }: StreamsDeps): St
     const { response, untilMs, sent } = client
     if (nowMs() > untilMs) return letGo(client)
     if (response.writableNeedDrain) {
-      client.stuckSinceMs ??= nowMs()
-      if (nowMs() - client.stuckSinceMs > STUCK_MS_MAX) letGo(client)
+      client.stuckSinceMs ??= monotonicMs()
+      if (monotonicMs() - client.stuckSinceMs > STUCK_MS_MAX) letGo(client)
       return
     }
     client.stuckSinceMs = null

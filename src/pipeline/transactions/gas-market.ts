@@ -29,15 +29,14 @@ const FORGOTTEN_MS = 300_000
 function remembered<T>(
   read: () => Promise<T>,
   ageMsMaxOf: (known: T | undefined) => number,
-  nowMs: () => number,
+  monotonicMs: () => number,
 ): () => T | null {
   let known: { readonly value: T; readonly atMs: number } | null = null
   let askedAtMs = Number.NEGATIVE_INFINITY
   return () => {
-    const now = nowMs()
+    const now = monotonicMs()
     const ageMsMax = ageMsMaxOf(known?.value)
-    // Either way: a clock that was put back is no reason to stop reading.
-    if (Math.abs(now - askedAtMs) >= ageMsMax) {
+    if (now - askedAtMs >= ageMsMax) {
       askedAtMs = now
       read().then(
         (value) => {
@@ -60,22 +59,22 @@ const middleOf = (tipsWei: readonly bigint[]): bigint | null => {
 /** Create a keeper's view of the market. Nobody waits for it: a first offer is not held up by a slow node. */
 export function createGasMarket({
   nodes,
-  nowMs,
+  monotonicMs,
 }: {
   readonly nodes: Pick<Nodes, 'feeHistory' | 'estimateNoopGas' | 'calls'>
-  readonly nowMs: () => number
+  readonly monotonicMs: () => number
 }): GasMarket {
   const tipWei = remembered(
     async () => middleOf((await nodes.feeHistory()).tipsWei),
     () => TIP_AGE_MS_MAX,
-    nowMs,
+    monotonicMs,
   )
   const dataFees = async (unsigned: readonly Hex[]) =>
     (await nodes.calls(unsigned.map(dataFeeCall))).map(dataFeeWei)
   const dataFee = remembered(
     async () => (await dataFees([USUAL]))[0] ?? null,
     (wei) => (wei === 0n ? KIND_AGE_MS_MAX : TIP_AGE_MS_MAX),
-    nowMs,
+    monotonicMs,
   )
   // Before the first offer needs them.
   tipWei()
@@ -92,7 +91,7 @@ export function createGasMarket({
         remembered(
           () => nodes.estimateNoopGas(signer),
           () => KIND_AGE_MS_MAX,
-          nowMs,
+          monotonicMs,
         )
       noopGas.set(signer, known)
       const gas = known() ?? NOOP_GAS

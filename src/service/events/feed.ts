@@ -22,7 +22,7 @@ type FeedMode = 'stream' | 'polling' | 'down'
 /** What the feed has done since it started, for metrics. */
 export type FeedState = {
   readonly mode: FeedMode
-  /** When the service last said anything, events and heartbeats alike; null before the first. */
+  /** When the service last said anything, events and heartbeats alike, milliseconds of the monotonic clock; null before the first. */
   readonly lastMessageAtMs: number | null
   readonly hints: number
   readonly duplicates: number
@@ -116,7 +116,7 @@ class EventFeed implements Feed {
       ...{ client: deps.client, clock: deps.clock, stop: this.#stop.signal },
       ...{ cursor: this.#cursor, hints: this.#hints },
       onPage: (unreadable) => {
-        this.#state.lastMessageAtMs = this.#nowMs
+        this.#state.lastMessageAtMs = this.#monotonicMs
         this.#state.unreadable += unreadable
       },
       onCursorRefused: () => this.#forgetCursor(),
@@ -160,16 +160,16 @@ class EventFeed implements Feed {
   async #follow(): Promise<void> {
     let failures = 0
     while (!this.#stopped) {
-      const startedAtMs = this.#nowMs
+      const startedAtMs = this.#monotonicMs
       await this.#operating(() => this.#streamOnce())
-      failures = this.#nowMs - startedAtMs >= GOOD_CONNECTION_MS ? 0 : failures + 1
+      failures = this.#monotonicMs - startedAtMs >= GOOD_CONNECTION_MS ? 0 : failures + 1
       const backoffMs = Math.min(RECONNECT_MS * 2 ** Math.max(0, failures - 1), RECONNECT_MS_MAX)
-      const reconnectAtMs = this.#nowMs + backoffMs * (0.5 + Math.random() / 2)
+      const reconnectAtMs = this.#monotonicMs + backoffMs * (0.5 + Math.random() / 2)
       do {
         const polled = await this.#operating(() => this.#polling.drain())
         this.#state.mode = polled ? 'polling' : 'down'
-        await this.#pause(Math.min(POLL_MS, reconnectAtMs - this.#nowMs))
-      } while (!this.#stopped && this.#nowMs < reconnectAtMs)
+        await this.#pause(Math.min(POLL_MS, reconnectAtMs - this.#monotonicMs))
+      } while (!this.#stopped && this.#monotonicMs < reconnectAtMs)
     }
     this.#state.mode = 'down'
   }
@@ -206,7 +206,7 @@ class EventFeed implements Feed {
   }
 
   #hear(link: Link, message: StreamMessage | UnreadableMessage): void {
-    this.#state.lastMessageAtMs = this.#nowMs
+    this.#state.lastMessageAtMs = this.#monotonicMs
     this.#state.mode = 'stream'
     this.#fellSilent = false
     const next = link.lastSeq + 1
@@ -227,10 +227,10 @@ class EventFeed implements Feed {
   }
 
   async #watchSilence(connection: StreamConnection, over: AbortSignal): Promise<void> {
-    const openedAtMs = this.#nowMs
+    const openedAtMs = this.#monotonicMs
     for (;;) {
       const heardAtMs = Math.max(openedAtMs, this.#state.lastMessageAtMs ?? 0)
-      const leftMs = heardAtMs + this.#silenceMsMax - this.#nowMs
+      const leftMs = heardAtMs + this.#silenceMsMax - this.#monotonicMs
       if (leftMs <= 0) {
         this.#fellSilent = true
         return connection.close()
@@ -290,7 +290,7 @@ class EventFeed implements Feed {
     return this.#stop.signal.aborted
   }
 
-  get #nowMs(): number {
-    return this.#deps.clock.nowMs()
+  get #monotonicMs(): number {
+    return this.#deps.clock.monotonicMs()
   }
 }

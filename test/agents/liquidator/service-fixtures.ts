@@ -213,7 +213,7 @@ function rowsOf({ listPositions, listCreditFacilities, listLiquidationRecovery }
       (row) => row.borrowerAddress,
     ),
   }
-  return createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.nowMs, () => {})
+  return createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.monotonicMs, () => {})
 }
 
 function depsOf(lists: Lists, nodes: Pick<Nodes, 'calls'>, clock: WaveDeps['clock']) {
@@ -241,7 +241,7 @@ export async function observeLiquidator(
     service: lists,
     nodes,
     pins: deployment,
-    clock,
+    clock: { nowMs },
     strategy = policy(),
   }: {
     readonly service: Lists
@@ -252,9 +252,10 @@ export async function observeLiquidator(
   },
   { armed, previous, ...known }: LookInput,
 ) {
+  const clock = { ...systemClock, nowMs, monotonicMs: nowMs }
   const { rows, ...deps } = depsOf(lists, nodes, clock)
   const book = createBook(riskBook, {
-    ...{ rows, clock: { ...systemClock, ...clock }, chainId: known.chainId, limits: known.limits },
+    ...{ rows, clock, chainId: known.chainId, limits: known.limits },
     ...{ onSwept: () => {}, onSweepFailed: () => {} },
   })
   await book.sweepIfDue()

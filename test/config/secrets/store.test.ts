@@ -187,7 +187,7 @@ describe('later', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const end = store.watch({
       clock: {
-        nowMs: () => nowMs,
+        monotonicMs: () => nowMs,
         sleep: async (ms, signal) => {
           sleeps.push(ms)
           if (ms === 60_000) await systemClock.sleep(100_000, signal).catch(() => undefined)

@@ -21,7 +21,7 @@ afterAll(() => redis.stop())
 function quickClock(startMs = 0) {
   let nowMs = startMs
   return {
-    nowMs: () => nowMs,
+    ...{ nowMs: () => nowMs, monotonicMs: () => nowMs },
     set: (ms: number) => {
       nowMs = ms
     },

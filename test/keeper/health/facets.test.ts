@@ -21,7 +21,7 @@ function look() {
   const alarms: string[] = []
   const facets = createFacets({
     find: () => world.found,
-    nowMs: () => world.nowMs,
+    clock: { nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
     log: { info: () => undefined, warn: () => undefined },
     reports: {
       emit: (event) => events.push(event),

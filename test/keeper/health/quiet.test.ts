@@ -99,7 +99,7 @@ it('says that the budget is free again once the first revert is an hour old', as
   let states = (await readUsed(journal, undefined, world.nowMs)).statesOf('liquidator', [worker])
   const facets = createFacets({
     find: () => [budgetFinding('liquidator', states, new Set())],
-    nowMs: () => world.nowMs,
+    clock: { nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
     log: { info: () => undefined, warn: () => undefined },
     reports: { emit: (event) => events.push(event), alarm: () => undefined },
   })

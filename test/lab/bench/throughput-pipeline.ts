@@ -183,8 +183,8 @@ function stagesOf(
   alone: <T>(work: () => Promise<T>) => Promise<T>,
   { settings, signers, journal, nodes, client, safe, gate }: PipelineDeps,
 ): (workflow: Workflow) => Stages {
-  const { nowMs } = systemClock
-  const gas = createGasMarket({ nodes, nowMs })
+  const { nowMs, monotonicMs } = systemClock
+  const gas = createGasMarket({ nodes, monotonicMs })
   const approval = {
     always: new Set<never>(),
     aboveAssets: new Map(),
@@ -193,7 +193,7 @@ function stagesOf(
   }
   const create = (role: string, signer: Signer) =>
     createLiveStages({
-      ...{ nowMs, gas, journal, nodes, client, chain, signer, gate, alone, fees: POLICY.fees },
+      ...{ nowMs, monotonicMs, gas, journal, nodes, client, chain, signer, gate, alone, fees: POLICY.fees },
       ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
       approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
       mail: { everyMs: 250, answers: async () => [] },

@@ -289,7 +289,7 @@ export class Process {
       alarm: onAlarm,
     })
     this.#chain = chain
-    const gas = createGasMarket({ nodes, nowMs: clock.nowMs })
+    const gas = createGasMarket({ nodes, monotonicMs: clock.monotonicMs })
     const desk = createSignerDesk({
       ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
       releases: () => ({ ok: true, missing: null }),
@@ -309,7 +309,7 @@ export class Process {
     const stages = createLiveStages({
       gas,
       alone: (work) => alone('open', work),
-      ...{ window: 16, apart: [] },
+      ...{ window: 16, apart: [], monotonicMs: clock.monotonicMs },
       urgentOf: () => [...live.values()].filter(isUrgent),
       ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),

@@ -87,6 +87,7 @@ export type Owner = () => boolean
 /** A clock of one process over virtual time. */
 export const clockOf = (scheduler: Scheduler, isAlive: Owner): Clock => ({
   nowMs: scheduler.nowMs,
+  monotonicMs: scheduler.nowMs,
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)

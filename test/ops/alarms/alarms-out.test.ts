@@ -192,7 +192,7 @@ it('lets what it does not refuse pass a notice that a target refuses, and keeps 
     })
   const sleep = (_ms: number, signal?: AbortSignal) => systemClock.sleep(1, signal)
   const target = createAlarmTarget(webhook(url), {
-    ...{ clock: { nowMs: () => 0, sleep }, source: 'rolekeeper test', onDelivery: () => {} },
+    ...{ clock: { ...systemClock, sleep }, source: 'rolekeeper test', onDelivery: () => {} },
   })
   closing.push(target.close)
   const notice = (code: string, action: Notice['action'] = 'trigger'): Notice => ({
@@ -232,11 +232,11 @@ it('drops what a target did not take for an hour, and goes on with what is new',
     const { code } = JSON.parse(await text(request))
     response.writeHead(code === 'role.down' ? 503 : 200).end()
   })
-  let nowMs = 0
+  let monotonicMs = 0
   const sleep = async () => {
-    nowMs += 3_600_001
+    monotonicMs += 3_600_001
   }
-  const out = startOut([webhook(url)], { clock: { ...systemClock, nowMs: () => nowMs, sleep } })
+  const out = startOut([webhook(url)], { clock: { ...systemClock, monotonicMs: () => monotonicMs, sleep } })
   out.raise(alarm('role.down'))
   await out.untilDelivery('ops dropped')
   out.raise(alarm('key.not_signing'))

@@ -9,10 +9,11 @@ import { verifyAudit } from '../../../src/ops/audit/verify.ts'
 
 const open = (
   directory: string,
-  more: { bytesMax?: number; segmentsMax?: number; nowMs?: () => number } = {},
+  more: { bytesMax?: number; segmentsMax?: number; monotonicMs?: () => number } = {},
 ) =>
   openAudit(directory, {
     nowMs: () => 1_750_000_000_000,
+    monotonicMs: () => 0,
     onFailed: (failure) => {
       throw failure
     },
@@ -196,14 +197,14 @@ describe('the audit', () => {
   })
 
   it('shows as its head what is on disk alone, and since when something is not', async () => {
-    let nowMs = 1_750_000_000_000
-    const { folder, log } = await written(2, { nowMs: () => nowMs })
+    let monotonicMs = 5_000
+    const { folder, log } = await written(2, { monotonicMs: () => monotonicMs })
     const before = log.state()
     expect(before).toMatchObject({ waitingSinceMs: null, damage: null })
     log.record('note', { index: 3 })
-    nowMs += 1_000
+    monotonicMs += 1_000
     log.record('note', { index: 4 })
-    expect(log.state()).toEqual({ ...before, waitingSinceMs: 1_750_000_000_000 })
+    expect(log.state()).toEqual({ ...before, waitingSinceMs: 5_000 })
     await log.flush()
     expect(log.state()).toMatchObject({ head: verifyAudit(folder, []).head, waitingSinceMs: null })
     await log.close()

@@ -113,7 +113,7 @@ const start = () =>
   startConsole(
     { host: '127.0.0.1', port: 0, directory },
     {
-      ...{ nowMs, clean: (text) => text, log: { info: () => {}, warn: () => {} } },
+      ...{ nowMs, monotonicMs: nowMs, clean: (text) => text, log: { info: () => {}, warn: () => {} } },
       read: async () => {
         reads += 1
         revision += 1

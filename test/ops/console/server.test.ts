@@ -19,6 +19,7 @@ const cleaned: string[] = []
 
 const deps: ConsoleDeps = {
   nowMs: () => nowMs,
+  monotonicMs: () => nowMs,
   read: async () => {
     reads += 1
     return shown

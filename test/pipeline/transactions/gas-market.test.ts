@@ -14,7 +14,7 @@ const open = () => {
     return said.fails ? Promise.reject(new Error('no node answers')) : Promise.resolve(value)
   }
   return createGasMarket({
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     nodes: {
       feeHistory: () => answer({ tipsWei: said.tipsWei }),
       estimateNoopGas: () => answer(said.noopGas),

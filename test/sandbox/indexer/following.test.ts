@@ -11,6 +11,7 @@ let borrower: Address
 let nowMs: number
 const clock: Clock = {
   nowMs: () => nowMs,
+  monotonicMs: () => nowMs,
   sleep: () => Promise.reject(new TypeError('The indexer does not wait by the clock.')),
 }
 

@@ -82,6 +82,7 @@ export function movableClock(startMs = Date.UTC(2026, 0, 1)): Clock & { advance:
   let nowMs = startMs
   return {
     nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     sleep: systemClock.sleep,
     advance: (ms) => {
       nowMs += ms

@@ -58,7 +58,7 @@ function lapse(
     reach()
     await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }))
   }
-  return { clock: { nowMs: () => nowMs, sleep }, reached }
+  return { clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep }, reached }
 }
 
 function start(lastTick: number, seed: number | undefined, begins: Beginning) {

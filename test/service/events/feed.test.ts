@@ -303,7 +303,7 @@ test('keeps a stream that says only heartbeats', async () => {
   let nowMs = Date.parse('2026-01-01T00:00:00Z')
   const due = new Set<{ atMs: number; wake: () => void }>()
   clock = {
-    nowMs: () => nowMs,
+    ...{ nowMs: () => nowMs, monotonicMs: () => nowMs },
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason)

@@ -235,7 +235,7 @@ describe('webhook deliveries', () => {
     const { nowMs } = leapingClock()
     const sleep: Clock['sleep'] = (_ms, signal) =>
       new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-    clock = { nowMs, sleep }
+    clock = { nowMs, monotonicMs: nowMs, sleep }
     await close()
     open()
     endpoint()
