@@ -226,7 +226,9 @@ contract PartnerChannel is ERC4626, ReentrancyGuardTransient {
     /// @inheritdoc ERC4626
     function maxDeposit(address receiver) public view override returns (uint256) {
         if (_blocked[address(this)] || _blocked[receiver]) return 0;
-        return Math.min(capAssets.saturatingSub(totalAssets()), vault.maxDeposit(address(this)));
+        uint256 most = Math.min(capAssets.saturatingSub(totalAssets()), vault.maxDeposit(address(this)));
+        // Room for less than the vault takes at once is room for nothing.
+        return most < LendingVault(address(vault)).minDepositAssets() ? 0 : most;
     }
 
     /// @inheritdoc ERC4626
