@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type Address, type Hex, keccak256, stringToHex } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { invariant } from '../../src/errors.ts'
@@ -30,7 +31,7 @@ type PrepareDeps = {
   readonly canonical: Canonical
   readonly records: WorkflowRecords
   /** What lives at the service, which the types of no transaction save. */
-  readonly serviceRecords: Pick<ServiceRecords, 'save'>
+  readonly serviceRecords: Pick<ServiceRecords, 'find' | 'save'>
   readonly clock: Clock
   readonly namespace: string
   readonly reads: Reads
@@ -66,7 +67,7 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
       principal: caller.key === 'publishable' && caller.wallet === null ? null : principal,
       createdMs: deps.clock.nowMs(),
     })
-    const { record } = judgement
+    const { record, replaces } = judgement
     const { wallet } = caller
     if (record === undefined) return { body: answer, commit: () => deps.records.insert(workflow) }
     invariant(wallet !== null, 'what saves a record needs a wallet session')
@@ -74,12 +75,19 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
       body: answer,
       events: [...progressEvents([answer.status], workflow), ...recordEvents(record)],
       commit: () => {
+        const stands = deps.serviceRecords.find(record.kind, record.key)
+        if (replaces !== undefined && !isDeepStrictEqual(stands, replaces)) throw recordChanged()
         deps.records.insert(workflow)
         deps.serviceRecords.save({ ...record, wallet, atMs: workflow.createdMs })
       },
     }
   }
 }
+
+const recordChanged = () =>
+  new ApiError(409, 'record_changed', 'What this was judged by was saved or reviewed meanwhile.', {
+    ...{ retryable: true, retryAfterS: 1 },
+  })
 
 /** Throws ApiError 403 where a wallet has to prove itself and did not, or proved to be another than the one that is named. */
 function principalOf(request: WorkflowPrepareRequest, caller: Caller, type: WorkflowType): Address | null {

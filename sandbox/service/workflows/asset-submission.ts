@@ -15,7 +15,7 @@ import {
   type Moment,
   preparer,
   type Reads,
-  saved,
+  savedFor,
   staleness,
 } from './preparer.ts'
 
@@ -32,6 +32,7 @@ async function submit(
   { snapshot, freshness, principal }: Moment,
   { records, node }: Reads,
 ): Promise<Judgement> {
+  const decimals = await decimalsOf(node, input.assetAddress)
   const before = records.find('asset_submission', input.assetAddress)
   const reasons = staleness(freshness)
   if (principal === null) reasons.push('principal_required')
@@ -39,15 +40,14 @@ async function submit(
     reasons.push('asset_already_listed')
   }
   if (before?.status === 'approved') reasons.push('submission_approved')
-  // Whoever submits an asset first speaks for it until a review says otherwise.
-  if (before?.status === 'submitted' && principal !== null && !same(before.wallet, principal)) {
-    reasons.push('submission_of_another')
+  // Whoever submits an asset first speaks for it until a review says otherwise, and who reviews it reads one text.
+  if (before?.status === 'submitted' && principal !== null) {
+    reasons.push(same(before.wallet, principal) ? 'submission_under_review' : 'submission_of_another')
   }
-  const decimals = await decimalsOf(node, input.assetAddress)
   if (decimals === null) reasons.push('asset_not_found')
   else if (decimals !== input.decimals) reasons.push('asset_decimals_mismatch')
   if (reasons.length > 0) return blocked(before, reasons)
-  return saved(
+  return savedFor(
     before,
     { kind: 'asset_submission', key: input.assetAddress, body: { ...input }, status: 'submitted' },
     [

@@ -7,7 +7,7 @@ import {
   type Moment,
   preparer,
   type Reads,
-  saved,
+  savedFor,
   staleness,
 } from './preparer.ts'
 import { vaultIn } from './vault-shares.ts'
@@ -33,8 +33,10 @@ function submit(
   const before = records.find('partner_application', key)
   // Another application would put it under review again, and what was deployed by it would lose its ground.
   if (before?.status === 'approved') reasons.push('application_approved')
+  // Who reviews it reads one text.
+  if (before?.status === 'submitted') reasons.push('application_under_review')
   if (reasons.length > 0) return blocked(before, reasons)
-  return saved(
+  return savedFor(
     before,
     {
       kind: 'partner_application',

@@ -13,7 +13,7 @@ import {
 } from '../../../src/service/contract/workflow-types.ts'
 import type { Snapshot } from '../../indexer/canonical.ts'
 import { parseBody } from '../http/parse-body.ts'
-import type { RecordDraft, ServiceRecords } from '../records.ts'
+import type { RecordDraft, ServiceRecord, ServiceRecords } from '../records.ts'
 
 /** What a request is judged by: one snapshot, one moment. */
 export type Moment = {
@@ -51,6 +51,8 @@ export type Judgement = {
   readonly postconditions: readonly Expectation[]
   /** What a passed request of a type that lives at the service saves; nothing where the effect is on the chain. */
   readonly record?: RecordDraft
+  /** What it was judged by and is saved in the place of; where that is another by then, nothing is saved. */
+  readonly replaces?: ServiceRecord | null
 }
 
 /** Judges requests of one workflow type, and builds what they sign. */
@@ -90,6 +92,13 @@ export const saved = (
   record: RecordDraft,
   postconditions: readonly Expectation[],
 ): Judgement => ({ ...passed(judged, [], postconditions), record })
+
+/** State what is saved for a review in the place of what was there, and of nothing else. */
+export const savedFor = (
+  before: ServiceRecord | null,
+  record: RecordDraft,
+  postconditions: readonly Expectation[],
+): Judgement => ({ ...saved(before, record, postconditions), replaces: before })
 
 /** Say why nothing can be signed. */
 export const blocked = (

@@ -266,10 +266,18 @@ const OF_CHANNELS = {
   ],
   nothing_to_claim: ['The channel has earned nothing since the last claim.', 'submit again once it has.'],
   application_approved: ['The application is approved already.', 'nothing is to be done.'],
+  application_under_review: [
+    'The application is under review already.',
+    'wait for its review; what is rejected can be submitted anew.',
+  ],
   asset_not_found: ['There is no token at that address.', CHECK_ADDRESS],
   asset_already_listed: ['The service lists that asset already.', 'nothing is to be done.'],
   asset_decimals_mismatch: ['The token has other decimals.', 'write those that it says.'],
   submission_approved: ['The submission is approved already.', 'nothing is to be done.'],
+  submission_under_review: [
+    'The submission is under review already.',
+    'wait for its review; what is rejected can be submitted anew.',
+  ],
   submission_of_another: ['Another wallet submitted that asset.', OTHER_SIGNER],
 } satisfies Readonly<Record<string, Told>>
 

@@ -1,6 +1,7 @@
 import { type Address, keccak256, stringToHex, zeroAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import { assetAbi, lendingVaultAbi, partnerChannelAbi } from '../../../../sandbox/contracts/abis.ts'
 import type { ChannelRead } from '../../../../sandbox/indexer/state.ts'
 import type { PreparedWorkflow } from '../../../../src/service/contract/prepared-workflow.ts'
@@ -25,6 +26,7 @@ const DAY_S = 86_400n
 /** Shares for one dollar, at first: their decimals are the asset's six, six of the vault's and six of the channel's. */
 const DOLLAR_SHARES = String(10n ** 18n)
 
+const page = z.object({ items: z.array(z.looseObject({ id: z.string() })) })
 type Person = { readonly address: Address; readonly session: Record<string, string> }
 
 let world: WorkflowScene
@@ -111,13 +113,22 @@ inOrder('one chain of channels', () => {
         canonicalPostconditions: [{ entityType: 'partner_application', expected: 'submitted' }],
       })
     }
-    // Until it is reviewed it can be said better.
-    expect(await applying(prime)).toEqual([])
+    // Twice is one too many, until it is reviewed: what is under review stays as it was.
+    const again = { vaultAddress: prime, ...words, partnerName: 'Eve' }
+    expect(await reasons(APPLY, partner.address, again, partner.session)).toEqual([
+      'application_under_review',
+    ])
+    const { items } = page.parse(await world.ask('/v1/partner-programs'))
+    expect(items.filter(({ id }) => id.endsWith(partner.address.toLowerCase()))).toMatchObject([
+      { name: 'Ann', status: 'submitted' },
+      { name: 'Ann', status: 'submitted' },
+    ])
     const deploying = () => reasons(DEPLOY, partner.address, setup())
     expect(await deploying()).toEqual(['partner_not_approved'])
     await world.review('partner_application', `${prime}:${partner.address}`, 'rejected')
     expect(await deploying()).toEqual(['partner_not_approved'])
     expect(await applying(prime)).toEqual([])
+    expect(await applying(prime)).toEqual(['application_under_review'])
     for (const vault of [prime, growth]) {
       await world.review('partner_application', `${vault}:${partner.address}`, 'approved')
     }
@@ -149,12 +160,28 @@ inOrder('one chain of channels', () => {
       ...{ status: 'final_success', transactions: [] },
       canonicalPostconditions: [{ entityType: 'asset_submission', expected: 'submitted' }],
     })
-    expect(await submitting({})).toEqual([])
+    expect(await submitting({})).toEqual(['submission_under_review'])
     expect(await submitting({}, partner)).toEqual(['submission_of_another'])
     await world.review('asset_submission', growth, 'rejected')
     expect(await submitting({}, partner)).toEqual([])
     await world.review('asset_submission', growth, 'approved')
     expect(await submitting({})).toContain('submission_approved')
+  })
+
+  test('of submissions of one asset at the same moment, the first one speaks for it', async () => {
+    const { prepare, scene } = world
+    await scene.caughtUp(world.canonical)
+    const submit = ({ address, session }: Person) => {
+      const asset = { assetAddress: prime, name: 'Share', symbol: 'SHARE', decimals: 12, issuerName: address }
+      const shown = { website: 'https://ann.test', topCategory: 'fund share' }
+      return prepare(SUBMIT, address, { ...asset, ...shown }, session)
+    }
+    const people = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? curator : partner))
+    const answers = await Promise.allSettled(people.map(submit))
+    const passed = answers.filter(
+      (answer) => answer.status === 'fulfilled' && answer.value.preflight.status === 'passed',
+    )
+    expect(passed).toHaveLength(1)
   })
 
   test('a channel is deployed by its reseller, and by who manages or curates its vault', async () => {
