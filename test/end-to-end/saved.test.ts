@@ -103,6 +103,7 @@ it('is saved once, under one key, through kill -9 before its POST, before its an
 
 it('is not posted again by itself while a pause is on, and is once it is taken back', async () => {
   bodies = []
+  await scene.reject()
   const before = scene.saved()
   keeper = await startKeeper()
   scene.sandbox.service.setFault({ fail: { path: /^\/v1\/workflows\/prepare/, status: 500 } })

@@ -26,6 +26,8 @@ export type SavingScene = {
   ) => { readonly file: string; readonly directory: string }
   /** An application that says what it is for, as a person submits it. */
   readonly application: (useCase: string) => Submission
+  /** Have the application reviewed and rejected, so that another one may come. */
+  readonly reject: () => Promise<void>
   /** What the service has. */
   readonly saved: () => Saved
   /** Let the service forget the keys that it performed, as it may after a day. */
@@ -83,6 +85,14 @@ export async function createSavingScene(): Promise<SavingScene> {
         ...{ vaultAddress, partnerName: 'Anna', website: 'https://a.example', useCase },
       },
     }),
+    reject: async () => {
+      const { serviceUrl, controlToken } = sandbox.info
+      const review = { kind: 'partner_application', key: `${vaultAddress}:${partner}`, status: 'rejected' }
+      const headers = { authorization: `Bearer ${controlToken}`, 'content-type': 'application/json' }
+      const asked = { method: 'PUT', headers, body: JSON.stringify(review) }
+      const { status } = await fetch(`${serviceUrl}/sandbox-control/reviews`, asked)
+      if (status !== 200) throw new TypeError(`the review was answered with ${status}`)
+    },
     saved: () => ({
       useCases: texts(
         'SELECT body AS text FROM service_records WHERE key = ?',
