@@ -71,22 +71,18 @@ const participant = (
 })
 
 /**
- * List which partner offers which vault, as `vault:partner`: as far as the review of the application is, and `active` once that
- * is not against it and the chain has a channel of theirs. Pure.
+ * List who applied to offer which vault, as `vault:partner`: as far as the review is, and `active` once it is approved and the
+ * chain has a channel of theirs. Anybody can deploy a channel: one without an application makes no program. Pure.
  */
 function programsOf(
   { channels }: Snapshot,
   applications: readonly ServiceRecord[],
 ): readonly PartnerProgramResource[] {
-  const programs = new Map<string, PartnerProgramResource>()
-  for (const { key, body, status } of applications) {
-    programs.set(key, { id: key, vaultId: key.split(':')[0] ?? null, name: String(body.partnerName), status })
-  }
-  for (const { state, entry } of channels) {
-    const id = `${entry.vault}:${lower(state.reseller)}`
-    const { name, status } = programs.get(id) ?? { name: state.name, status: 'approved' }
-    const stands = status === 'approved' ? 'active' : status
-    programs.set(id, { id, vaultId: entry.vault, name, status: stands })
-  }
-  return [...programs.values()]
+  const deployed = new Set(channels.map(({ state, entry }) => `${entry.vault}:${lower(state.reseller)}`))
+  return applications.map(({ key, body, status }) => ({
+    id: key,
+    vaultId: key.split(':')[0] ?? null,
+    name: String(body.partnerName),
+    status: status === 'approved' && deployed.has(key) ? 'active' : status,
+  }))
 }

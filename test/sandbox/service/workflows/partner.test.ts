@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assetAbi, lendingVaultAbi, partnerChannelAbi } from '../../../../sandbox/contracts/abis.ts'
+import { loadArtifacts } from '../../../../sandbox/contracts/artifacts.ts'
 import type { ChannelRead } from '../../../../sandbox/indexer/state.ts'
 import type { PreparedWorkflow } from '../../../../src/service/contract/prepared-workflow.ts'
 import type { WorkflowInput } from '../../../../src/service/contract/workflow-types.ts'
@@ -236,6 +237,28 @@ inOrder('one chain of channels', () => {
       reseller: partner.address,
       directory: world.scene.at('registry'),
     })
+  })
+
+  test('whoever deploys a channel without an application has a wrapper, and no program', async () => {
+    const { scene, ask } = world
+    const { client } = scene
+    const stranger = await person()
+    const { vaultAddress, resellerAddress: _, curatorAddress: __, capAssets, ...terms } = setup()
+    const own = { ...terms, capAssets: BigInt(capAssets), shareClass: 'Stranger', name: 'Official Partner' }
+    const who = { reseller: stranger.address, curator: stranger.address, directory: scene.at('registry') }
+    const hash = await client.deployContract({
+      ...{ abi: partnerChannelAbi, bytecode: loadArtifacts().PartnerChannel.bytecode },
+      ...{ account: stranger.address, chain: null, gas: 8_000_000n },
+      args: [{ ...own, ...who, vault: vaultAddress }],
+    })
+    await client.waitForTransactionReceipt({ hash })
+    await scene.caughtUp(world.canonical)
+    const ofStranger = async (path: string, member: string) =>
+      page
+        .parse(await ask(path))
+        .items.filter((row) => String(row[member]).includes(stranger.address.toLowerCase()))
+    expect(await ofStranger('/v1/wrappers', 'resellerAddress')).toHaveLength(1)
+    expect(await ofStranger('/v1/partner-programs', 'id')).toEqual([])
   })
 
   test('a wrapper takes what its cap and its vault allow, and pays what its vault pays', async () => {
