@@ -29,6 +29,8 @@ export type PartnerAct =
       readonly performanceFeeBps: number
     }
   | { readonly act: 'charge borrowers'; readonly borrowerManagerFeeBps: number }
+  /** The weather's curator keeps an investor out of its channel for a while. */
+  | { readonly act: 'block'; readonly investor: number; readonly blocked: boolean }
   /** The partner takes what its channel earned. */
   | { readonly act: 'claim shares' }
   | { readonly act: 'claim assets' }
@@ -41,7 +43,7 @@ const INVESTOR_TICKS = 40
 const OWNER_TICKS = 60
 
 /**
- * Work out what partners, investors and the owner do in a tick. Pure, and in any order: a tick depends on nothing but the seed
+ * Work out what partners, investors, the owner and the curator do in a tick. Pure, and in any order: a tick depends on nothing but the seed
  * and itself. Within the first minute there is something of everything.
  */
 export function partnerActs(seed: number, tick: number): readonly PartnerAct[] {
@@ -79,6 +81,8 @@ function ownerActs(seed: number, tick: number): readonly PartnerAct[] {
   const round = Math.floor(tick / OWNER_TICKS)
   const between = (what: string, least: number, most: number) =>
     Math.round(least + (most - least) * roll(seed, 'owner', round, what))
+  const kept = between('kept out', 0, INVESTORS - 1)
+  // No investor acts in the ticks of a block: what one does follows from the chain before the tick.
   switch (tick % OWNER_TICKS) {
     case 12: {
       const managementFeeBps = between('management', 50, 150)
@@ -88,8 +92,12 @@ function ownerActs(seed: number, tick: number): readonly PartnerAct[] {
       return [{ act: 'claim shares' }]
     case 42:
       return [{ act: 'charge borrowers', borrowerManagerFeeBps: between('borrowers', 200, 800) }]
+    case 43:
+      return [{ act: 'block', investor: kept, blocked: true }]
     case 48:
       return [{ act: 'claim assets' }]
+    case 53:
+      return [{ act: 'block', investor: kept, blocked: false }]
     default:
       return []
   }

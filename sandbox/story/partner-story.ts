@@ -26,7 +26,7 @@ const REFILL_TICKS = 5
 
 /**
  * Create the story of the channels: investors deposit and redeem through them, queue shares of the weather's vault and are
- * paid, its owner changes fees, and its partner claims what it earned. What to do follows from the seed, the tick and the
+ * paid, its owner changes fees, its curator keeps one of them out for a while, and its partner claims what it earned. What to do follows from the seed, the tick and the
  * chain alone, so that a restart goes on.
  */
 export function createPartnerStory(
@@ -77,6 +77,8 @@ function callsOf(scene: Scene, act: PartnerAct): Promise<readonly Call[]> {
         encodeFunctionData({ abi: lendingVaultAbi, functionName: 'setCuratorFee', args }),
       )
     }
+    case 'block':
+      return Promise.resolve(keepOut(scene, act.investor, act.blocked))
     case 'claim shares':
       return claimShares(scene)
     case 'claim assets':
@@ -149,6 +151,15 @@ async function pay(scene: Scene, investor: number): Promise<readonly Call[]> {
   if (who === undefined || head === end) return []
   const data = encodeFunctionData({ ...of, functionName: 'processQueue', args: [PAID_MAX] })
   return [{ from: who.key, to: of.address, data }]
+}
+
+/** Keep an investor out of the weather's channel, or let it in again; its curator is the vault's owner. */
+function keepOut(scene: Scene, investor: number, blocked: boolean): readonly Call[] {
+  const who = investorOf(scene, investor)
+  if (who === undefined) return []
+  const args = [who.address, blocked] as const
+  const data = encodeFunctionData({ abi: partnerChannelAbi, functionName: 'setBlocked', args })
+  return [{ from: scene.keys.weatherOwner, to: scene.contracts.weatherChannel.address, data }]
 }
 
 async function claimShares({ reader, contracts, keys }: Scene): Promise<readonly Call[]> {

@@ -14,6 +14,20 @@ import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { startAnvil } from '../../support/anvil.ts'
 import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
+test('nobody is blocked or let in by the block that it acts in, and who is kept out is let in again', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1_000_000 }), fc.nat(1_000), (seed, round) => {
+      const acts = Array.from({ length: 60 }, (_, i) => partnerActs(seed, round * 60 + i))
+      const blocks = acts.flat().filter((one) => one.act === 'block')
+      expect(blocks).toMatchObject([{ blocked: true }, { ...blocks[0], blocked: false }])
+      for (const ofTick of acts.filter((some) => some.some(({ act }) => act === 'block'))) {
+        expect(ofTick).toHaveLength(1)
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
+
 /** Every act of the owner's round, and so of an investor's. */
 const TICKS = 64
 
@@ -24,7 +38,7 @@ test('is the same for the same seed, in any order of ticks, and has something of
       const forwards = ticks.map((tick) => partnerActs(seed, tick))
       expect([...ticks].reverse().map((tick) => partnerActs(seed, tick))).toEqual(forwards.reverse())
       const first = Array.from({ length: 60 }, (_, tick) => partnerActs(seed, tick)).flat()
-      const kinds = ['deposit', 'redeem', 'lend', 'queue', 'pay', 'charge', 'charge borrowers']
+      const kinds = ['deposit', 'redeem', 'lend', 'queue', 'pay', 'charge', 'charge borrowers', 'block']
       expect(new Set(first.map(({ act }) => act))).toEqual(
         new Set([...kinds, 'claim shares', 'claim assets']),
       )
@@ -111,7 +125,7 @@ test('owners, partners and investors act on the chain, and none of their calls f
       'WithdrawalRequested',
       'WithdrawalPaid',
     ]),
-    expect.arrayContaining([...moves, 'FeeSharesClaimed', 'BorrowerFeeClaimed']),
+    expect.arrayContaining([...moves, 'FeeSharesClaimed', 'BorrowerFeeClaimed', 'BlockedSet']),
     expect.arrayContaining(moves),
   ])
   // A keeper counts its own nonces.
