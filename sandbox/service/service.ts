@@ -31,7 +31,13 @@ import { directoryReads } from './reads/directory-reads.ts'
 import { fundReads } from './reads/fund-reads.ts'
 import { createMessages, type Messages, messageReads } from './reads/messages.ts'
 import { createRecordedCanonical } from './reads/recorded-canonical.ts'
-import { createServiceRecords, type ServiceRecord, type ServiceRecords, seedRecords } from './records.ts'
+import {
+  createServiceRecords,
+  recordEvents,
+  type ServiceRecord,
+  type ServiceRecords,
+  seedRecords,
+} from './records.ts'
 import { openStore, type Store } from './store.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
@@ -81,6 +87,8 @@ export type SandboxService = {
   readonly streamUrl: string
   /** Behave badly from now on, in exactly this way; `{}` ends it. */
   readonly setFault: (fault: Fault) => void
+  /** Save what somebody of the story has saved at the service, and announce it. */
+  readonly save: (record: ServiceRecord) => void
   /** Settles when every workflow and grant has been looked at on the newest snapshot. */
   readonly idle: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -156,11 +164,16 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     store.close()
   }
   const address = await listen(app, host, port, stop)
-  progress.evaluate()
-  grants.evaluate()
+  for (const { evaluate } of [progress, grants]) evaluate()
+  const save = saving(serviceRecords, log)
   const streamUrl = `ws://${address}${STREAM_PATH}`
-  return { url: `http://${address}`, streamUrl, setFault: faults.set, idle, stop }
+  return { url: `http://${address}`, streamUrl, setFault: faults.set, save, idle, stop }
 }
+
+const saving =
+  (records: Pick<ServiceRecords, 'save'>, log: Pick<EventLog, 'append'>): SandboxService['save'] =>
+  (record) =>
+    log.append(recordEvents(record), () => records.save(record))
 
 /** Open canonical state as it is served: as late as a fault says, with what lives at the service. */
 function openCanonical(settings: ServiceSettings, store: Store, faults: FaultSwitch) {

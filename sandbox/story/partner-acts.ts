@@ -31,6 +31,8 @@ export type PartnerAct =
   | { readonly act: 'charge borrowers'; readonly borrowerManagerFeeBps: number }
   /** The weather's curator keeps an investor out of its channel for a while. */
   | { readonly act: 'block'; readonly investor: number; readonly blocked: boolean }
+  /** It shows the vault's market to its public, or not: a record at the service. */
+  | { readonly act: 'list'; readonly listed: boolean }
   /** The partner takes what its channel earned. */
   | { readonly act: 'claim shares' }
   | { readonly act: 'claim assets' }
@@ -90,6 +92,10 @@ function ownerActs(seed: number, tick: number): readonly PartnerAct[] {
     }
     case 18:
       return [{ act: 'claim shares' }]
+    case 27:
+      return [{ act: 'list', listed: false }]
+    case 37:
+      return [{ act: 'list', listed: true }]
     case 42:
       return [{ act: 'charge borrowers', borrowerManagerFeeBps: between('borrowers', 200, 800) }]
     case 43:

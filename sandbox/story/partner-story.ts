@@ -1,10 +1,14 @@
 import { type Address, createPublicClient, encodeFunctionData, type Hex, http, type PublicClient } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
+import type { z } from 'zod'
+import type { marketListingInput } from '../../src/service/contract/channel-inputs.ts'
 import type { SandboxKeys } from '../cast/keys.ts'
 import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call } from '../chain/transactions.ts'
 import { lendingMarketAbi, lendingVaultAbi, partnerChannelAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
+import { lower } from '../indexer/logs.ts'
+import type { ServiceRecord } from '../service/records.ts'
 import { type PartnerAct, partnerActs } from './partner-acts.ts'
 import type { SideStory } from './weather.ts'
 
@@ -16,6 +20,8 @@ type Scene = {
   readonly reader: PublicClient
   readonly contracts: Deployment['contracts']
   readonly keys: Keys
+  /** Saves what lives at the service. */
+  readonly save: (record: ServiceRecord) => void
 }
 
 const BPS = 10_000n
@@ -26,7 +32,8 @@ const REFILL_TICKS = 5
 
 /**
  * Create the story of the channels: investors deposit and redeem through them, queue shares of the weather's vault and are
- * paid, its owner changes fees, its curator keeps one of them out for a while, and its partner claims what it earned. What to do follows from the seed, the tick and the
+ * paid, its owner changes fees, its curator keeps one of them out and hides its market for a while, and its partner claims what
+ * it earned. What to do follows from the seed, the tick and the
  * chain alone, so that a restart goes on.
  */
 export function createPartnerStory(
@@ -34,20 +41,21 @@ export function createPartnerStory(
   { contracts }: Deployment,
   keys: Keys,
   seed: number,
+  save: Scene['save'],
 ): SideStory {
   const reader = createPublicClient({
     cacheTime: 0,
     transport: http(rpcUrl, { ...TO_CHAIN, batch: true }),
   })
-  const scene = { reader, contracts, keys }
-  return async (_nowS, tick) => {
-    const acts = partnerActs(seed, tick).map((act) => callsOf(scene, act))
+  const scene = { reader, contracts, keys, save }
+  return async (nowS, tick) => {
+    const acts = partnerActs(seed, tick).map((act) => callsOf(scene, act, nowS))
     const refills = tick % REFILL_TICKS === 0 ? [refill(scene)] : []
     return (await Promise.all([...acts, ...refills])).flat()
   }
 }
 
-function callsOf(scene: Scene, act: PartnerAct): Promise<readonly Call[]> {
+function callsOf(scene: Scene, act: PartnerAct, nowS: bigint): Promise<readonly Call[]> {
   const { contracts, keys } = scene
   const { weatherVault } = contracts
   const ofVault = (from: Hex, data: Hex) => Promise.resolve([{ from, to: weatherVault.address, data }])
@@ -79,6 +87,9 @@ function callsOf(scene: Scene, act: PartnerAct): Promise<readonly Call[]> {
     }
     case 'block':
       return Promise.resolve(keepOut(scene, act.investor, act.blocked))
+    case 'list':
+      list(scene, act.listed, nowS)
+      return Promise.resolve([])
     case 'claim shares':
       return claimShares(scene)
     case 'claim assets':
@@ -160,6 +171,20 @@ function keepOut(scene: Scene, investor: number, blocked: boolean): readonly Cal
   const args = [who.address, blocked] as const
   const data = encodeFunctionData({ abi: partnerChannelAbi, functionName: 'setBlocked', args })
   return [{ from: scene.keys.weatherOwner, to: scene.contracts.weatherChannel.address, data }]
+}
+
+/** Show the weather's market to its vault's public, or not, as its curator. */
+function list({ contracts, keys, save }: Scene, listed: boolean, nowS: bigint): void {
+  const [vaultAddress, marketAddress] = [
+    lower(contracts.weatherVault.address),
+    lower(contracts.btcMarket.address),
+  ]
+  save({
+    ...{ kind: 'market_listing', key: `${vaultAddress}:${marketAddress}`, status: 'saved' },
+    body: { vaultAddress, marketAddress, listed } satisfies z.input<typeof marketListingInput>,
+    wallet: lower(privateKeyToAddress(keys.weatherOwner)),
+    atMs: Number(nowS) * 1_000,
+  })
 }
 
 async function claimShares({ reader, contracts, keys }: Scene): Promise<readonly Call[]> {

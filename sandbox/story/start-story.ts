@@ -67,7 +67,7 @@ export async function startStory(
     createTradeStory({ deployment, keys, seed, trade: scenario.trade, snapshot: canonical.snapshot }),
     createLendingStory(rpcUrl, deployment, keys, scenario.lending),
     createExitStory(rpcUrl, deployment, keys),
-    createPartnerStory(rpcUrl, deployment, keys, seed),
+    createPartnerStory(rpcUrl, deployment, keys, seed, options.service.save),
     sources.story,
     ...(scenario.indexerStalls ? [createStall(options)] : []),
   ]

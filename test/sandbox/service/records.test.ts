@@ -210,5 +210,14 @@ inOrder('one set of records', () => {
       })
     }
     expect(rows).toHaveLength(2)
+    // So is what the story has saved, and it is announced.
+    const [before, key] = [(await events()).length, `${VAULT}:${MARKET}`]
+    f.service.save(record({ kind: 'market_listing', key, body: { listed: true } }))
+    expect((await f.get(`/v1/vaults/${VAULT}`, secretHeaders)).json.listedMarketAddresses).toEqual([MARKET])
+    expect((await events()).slice(before).map(({ type, subject }) => [type, subject])).toEqual([
+      ['vaults.updated', VAULT],
+      ['tranches.updated', VAULT],
+      ['markets.updated', MARKET],
+    ])
   })
 })

@@ -7,6 +7,7 @@ import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { lendingVaultAbi, partnerChannelAbi } from '../../../sandbox/contracts/abis.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
+import type { ServiceRecord } from '../../../sandbox/service/records.ts'
 import { createLendingStory } from '../../../sandbox/story/lending-story.ts'
 import { partnerActs } from '../../../sandbox/story/partner-acts.ts'
 import { createPartnerStory } from '../../../sandbox/story/partner-story.ts'
@@ -38,7 +39,17 @@ test('is the same for the same seed, in any order of ticks, and has something of
       const forwards = ticks.map((tick) => partnerActs(seed, tick))
       expect([...ticks].reverse().map((tick) => partnerActs(seed, tick))).toEqual(forwards.reverse())
       const first = Array.from({ length: 60 }, (_, tick) => partnerActs(seed, tick)).flat()
-      const kinds = ['deposit', 'redeem', 'lend', 'queue', 'pay', 'charge', 'charge borrowers', 'block']
+      const kinds = [
+        'deposit',
+        'redeem',
+        'lend',
+        'queue',
+        'pay',
+        'charge',
+        'charge borrowers',
+        'block',
+        'list',
+      ]
       expect(new Set(first.map(({ act }) => act))).toEqual(
         new Set([...kinds, 'claim shares', 'claim assets']),
       )
@@ -97,9 +108,11 @@ test('owners, partners and investors act on the chain, and none of their calls f
   const [before, startBlock] = await Promise.all([nonces(), client.getBlockNumber()])
 
   const lending = createLendingStory(rpcUrl, deployment, keys, SCENARIOS.lively.lending)
-  let partners = createPartnerStory(rpcUrl, deployment, keys, 7)
+  const saved: ServiceRecord[] = []
+  const save = (record: ServiceRecord) => saved.push(record)
+  let partners = createPartnerStory(rpcUrl, deployment, keys, 7, save)
   for (let tick = 0; tick < TICKS; tick++) {
-    if (tick === TICKS / 2) partners = createPartnerStory(rpcUrl, deployment, keys, 7)
+    if (tick === TICKS / 2) partners = createPartnerStory(rpcUrl, deployment, keys, 7, save)
     const { timestamp } = await client.getBlock()
     const calls = (await Promise.all([lending, partners].map((story) => story(timestamp, tick)))).flat()
     await client.setNextBlockTimestamp({ timestamp: timestamp + 1n })
@@ -128,6 +141,8 @@ test('owners, partners and investors act on the chain, and none of their calls f
     expect.arrayContaining([...moves, 'FeeSharesClaimed', 'BorrowerFeeClaimed', 'BlockedSet']),
     expect.arrayContaining(moves),
   ])
+  const key = `${weatherVault.address}:${deployment.contracts.btcMarket.address}`.toLowerCase()
+  expect(saved).toMatchObject([false, true].map((listed) => ({ key, body: { listed }, status: 'saved' })))
   // A keeper counts its own nonces.
   expect(await nonces()).toEqual(before)
 })
