@@ -155,7 +155,7 @@ describe('what it copies, beside a sandbox, for a user who may write the folder 
   })
 
   it('keeps roles', async () => {
-    const { status, stdout, stderr } = await rolekeeper('run', '--config', config, '--for', '2s')
+    const { status, stdout, stderr } = await rolekeeper('run', '--config', config, '--for', '15s')
     expect({ status, stderr }).toMatchObject({ status: 0 })
     expect(stdout).toMatch(/● ready/)
   })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type BrowserContext, chromium } from 'playwright-core'
+import { WAIT_MS_MAX } from './until.ts'
 
 const run = promisify(execFile)
 
@@ -60,6 +61,7 @@ export async function startBrowser(): Promise<Browser> {
     ],
     viewport: { width: 1280, height: 800 },
   })
+  context.setDefaultTimeout(WAIT_MS_MAX)
   return {
     context,
     close: async () => {
