@@ -233,7 +233,8 @@ contract LendingVault is VaultOrigin, ShareMobility, VaultMarkets {
         nonReentrant
     {
         if (assets < minDepositAssets) revert DepositBelowMin(assets, minDepositAssets);
-        _accrueFeesIfAny();
+        // Also where nothing is charged: who buys at this price pays no later fee for the way back to it.
+        _accrueFees();
         super._deposit(caller, receiver, assets, shares);
         _route(assets);
     }

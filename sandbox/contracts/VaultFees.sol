@@ -45,8 +45,9 @@ abstract contract VaultFees is ERC4626, VaultRoles {
     /// @notice 20 % of the borrowers' interest.
     uint16 public constant BORROWER_MANAGER_FEE_BPS_MAX = 2_000;
 
-    /// @notice The highest price after fees that was charged on, in assets a share with the decimals of each taken off,
-    /// as a wad: 1e18 at first, when 10^decimals() shares are one whole asset. It never falls. As of the last accrual.
+    /// @notice The highest price after fees that was charged on, or that shares were bought at before any fee was set, in
+    /// assets a share with the decimals of each taken off, as a wad: 1e18 at first, when 10^decimals() shares are one whole
+    /// asset. It never falls. As of the last accrual.
     uint256 public highWaterMark = WAD;
 
     FeeConfig private _feeConfig;
@@ -138,7 +139,7 @@ abstract contract VaultFees is ERC4626, VaultRoles {
     /// @dev What the markets hold for this vault.
     function _allocatedAssets() internal view virtual returns (uint256);
 
-    /// @dev A vault without fees is spared the sums: its marks are brought up to date when a fee is set.
+    /// @dev A vault without fees is spared the sums, but where shares are bought and where a fee is set.
     function _accrueFeesIfAny() internal {
         if (_chargesFees()) _accrueFees();
     }
@@ -163,7 +164,7 @@ abstract contract VaultFees is ERC4626, VaultRoles {
         highWaterMark = Math.max(highWaterMark, price);
     }
 
-    function _accrueFees() private {
+    function _accrueFees() internal {
         DueFees memory due = _dueFees();
         _feesAccruedAt = block.timestamp;
         highWaterMark = due.highWaterMark;

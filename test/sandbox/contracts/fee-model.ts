@@ -138,7 +138,7 @@ export function createVaultModel() {
     },
     deposit: (owner: string, assets: bigint): bigint => {
       const minted = toShares(assets)
-      accrue()
+      accrueAnyway()
       state.idle += assets
       shares.mint(owner, minted)
       return minted

@@ -277,3 +277,15 @@ test('who leaves by the queue is paid the price after fees, and the fees are no 
   expect(await vault.read.totalSupply()).toBe(await vault.read.balanceOf([owner]))
   expect(await vault.read.totalAssets()).toBe(usd('10000') + 1n)
 })
+
+test('who deposits before any fee is set pays none for the way back to the price that it paid', async () => {
+  const { vault, holder } = scene
+  await scene.gain(usd('100000'))
+  await vault.write.deposit([usd('1000'), holder], by(holder))
+  await scene.lose(usd('200000'))
+  await setFees(0, 3_000)
+  await scene.gain(usd('199999'))
+  expect(await charged()).toEqual([0n, 0n, 0n])
+  await scene.gain(usd('11'))
+  expect((await charged())[1]).toBeGreaterThan(usd('2.9'))
+})
