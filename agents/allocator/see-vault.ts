@@ -66,9 +66,16 @@ export function askRequests(wave: Wave, address: Address, { queueHead, queueEnd 
   return (answers: Answers): readonly RequestSeen[] | null => {
     const found = asked.map((read) => read(answers))
     if (!found.every((request) => request !== null)) return null
-    return found.map(({ dueAt, shares }) => ({ dueAtS: Number(dueAt), shares }))
+    return dueWithLater(found.map(({ dueAt, shares }) => ({ dueAtS: Number(dueAt), shares })))
   }
 }
+
+/** Tell when each request of a queue may be paid: with any behind it that is due, whether it is due itself or not. Pure. */
+export const dueWithLater = (requests: readonly RequestSeen[]): readonly RequestSeen[] =>
+  requests.map((request, index) => ({
+    ...request,
+    dueAtS: Math.min(...requests.slice(index).map(({ dueAtS }) => dueAtS)),
+  }))
 
 type AllocationReading = Pick<AllocationSeen, 'listing' | 'heldAssets' | 'cashAssets'>
 

@@ -147,13 +147,15 @@ contract LendingVault is VaultOrigin, ShareMobility, VaultMarkets {
     }
 
     /// @notice Pays a request, and those before it, to their receivers. Anyone may call it.
+    /// @dev Those before it need not be due: they were, by the looser terms that made this one due, and terms that were
+    /// tightened since must not keep this one waiting behind them.
     function claimWithdrawal(uint256 requestId) external nonReentrant {
         if (requestId == 0 || requestId >= queueEnd) revert RequestNotFound(requestId);
         if (requestId < queueHead) revert RequestAlreadyPaid(requestId);
         if (requestId >= queueHead + CLAIM_REQUESTS_MAX) revert RequestTooFarBack(requestId, queueHead);
+        uint256 dueAt = _dueAt(requestId);
+        if (block.timestamp < dueAt) revert RequestNotDue(requestId, dueAt);
         while (queueHead <= requestId) {
-            uint256 dueAt = _dueAt(queueHead);
-            if (block.timestamp < dueAt) revert RequestNotDue(queueHead, dueAt);
             uint256 needed = convertToAssets(_requests[queueHead].shares);
             if (needed > idleAssets()) revert RequestNotFunded(queueHead, needed, idleAssets());
             _pay(needed);

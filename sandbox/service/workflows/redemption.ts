@@ -5,7 +5,6 @@ import type { WorkflowInput } from '../../../src/service/contract/workflow-types
 import { lendingVaultAbi } from '../../contracts/abis.ts'
 import { exitTermKind, requestDueAtS } from '../../indexer/exit-terms.ts'
 import type { VaultRead } from '../../indexer/state.ts'
-import type { RedemptionRequest } from '../../indexer/vault-book.ts'
 import { same } from '../same.ts'
 import { intents } from './intents.ts'
 import { heldShares, judgeHolder } from './lender.ts'
@@ -116,13 +115,11 @@ function judgeClaim({ state, entry }: VaultRead, requestId: bigint): readonly st
   const upTo = [...entry.requests.values()].filter(
     (request) => request.paid === null && BigInt(request.requestId) <= requestId,
   )
-  const nowS = Number(state.blockTimestamp)
-  const notDue = (request: RedemptionRequest) => requestDueAtS(state.exitTerms, request) > nowS
+  // Those before it are paid with it, whether they are due or not.
   const own = upTo.at(-1)
-  if (own !== undefined && notDue(own)) {
+  if (own !== undefined && requestDueAtS(state.exitTerms, own) > Number(state.blockTimestamp)) {
     reasons.push(NOT_DUE[exitTermKind(state.exitTerms) ?? ''] ?? 'notice_not_elapsed')
   }
-  if (upTo.slice(0, -1).some(notDue)) reasons.push('queue_ahead_not_due')
   if (upTo.length > CLAIM_REQUESTS_MAX) reasons.push('queue_ahead_too_long')
   const needed = upTo.reduce((sum, { shares }) => sum + assetsOf(state, shares), 0n)
   if (needed > state.idleAssets) reasons.push('insufficient_idle')

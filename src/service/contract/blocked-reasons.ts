@@ -153,8 +153,8 @@ const OF_OWNERS = {
     'write the figure of its kind alone, at most a year, and "0" for the others.',
   ],
   exit_terms_locked: [
-    'Somebody waits in the queue, and would be paid later.',
-    'keep terms that pay no later until the queue is paid.',
+    'The vault’s exit terms are locked for good: nobody may be paid later.',
+    'write terms by which everybody is paid as early as now, or earlier.',
   ],
   maturity_passed: ['The maturity lies in the past.', 'write a maturityTimestamp to come.'],
   deposit_limits_out_of_range: [
@@ -205,7 +205,6 @@ const OF_SHARES = {
   notice_not_elapsed: ['The notice of the request has not passed.', 'submit again when it is due.'],
   interval_not_ended: ['The interval of the request has not ended.', 'submit again when it is due.'],
   maturity_not_reached: ['The vault’s maturity is not reached.', 'submit again when it is.'],
-  queue_ahead_not_due: ['A request before it in the queue is not due.', 'submit again when that is.'],
   queue_ahead_too_long: [
     'Too many requests are before it to be paid at once.',
     'claim an earlier one first.',

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/allocator/decide.ts'
 import { due } from '../../../agents/allocator/duty.ts'
+import { dueWithLater } from '../../../agents/allocator/see-vault.ts'
 import type { AllocatorSeen } from '../../../agents/allocator/seen.ts'
 import { allocation, books, market, observation, policy, usd, VAULT, vault } from './fixtures.ts'
 
@@ -51,4 +52,12 @@ it('owes nothing where all is paid, and the judging of a vault that it cannot ju
   expect(owed({ vaults: [strange] })).toMatchObject([{ what: 'vault to judge', check: 'not_allocator' }])
   const empty = vault({ books: books({ totalAssets: 0n }) })
   expect(owed({ vaults: [empty] })).toMatchObject([{ check: 'vault_empty', chosen: true }])
+})
+
+it('a request that waits behind one of stricter terms brings that one forward', () => {
+  const dues = (...list: readonly number[]) =>
+    dueWithLater(list.map((dueAtS) => ({ dueAtS, shares: 1n }))).map(({ dueAtS }) => dueAtS)
+  expect(dues(1_000, 50, 60, 900)).toEqual([50, 50, 60, 900])
+  expect(dues(1, 2)).toEqual([1, 2])
+  expect(dues()).toEqual([])
 })

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { EXIT_TERM_KIND } from '../../../sandbox/deploy/vault-plan.ts'
-import { by, createWorld, EXIT_AT_ONCE, from, refusal, usd, type World } from './world.ts'
+import { by, createWorld, EXIT_AT_ONCE, type ExitTerms, from, refusal, usd, type World } from './world.ts'
 
 let world: World
 let ann: Address
@@ -156,6 +156,32 @@ test('locked terms can be loosened and not tightened, and what loosens helps tho
   expect((await growth.read.request([1n])).dueAt).toBe(requestedAt + 4n)
   await growth.write.setSettings([0, EXIT_AT_ONCE, 0n, 0n], by(admin))
   await growth.write.claimWithdrawal([1n], by(ann))
+})
+
+test('terms that are loosened and tightened again keep nobody who is due behind who is not', async () => {
+  const { growth, admin } = world
+  const notice = { ...EXIT_AT_ONCE, kind: EXIT_TERM_KIND.notice, noticeSeconds: 1_000n }
+  const set = (terms: ExitTerms) => growth.write.setSettings([0, terms, 0n, 0n], by(admin))
+  const ask = async (owner: Address) => {
+    await growth.write.deposit([usd('100'), owner], by(owner))
+    await growth.write.requestWithdrawal([await growth.read.convertToShares([usd('50')]), owner], by(owner))
+  }
+  await set(notice)
+  await ask(ann)
+  await set(EXIT_AT_ONCE)
+  await ask(ben)
+  await set(notice)
+  await ask(ann)
+  const claim = (id: bigint) => growth.simulate.claimWithdrawal([id], from(ann))
+  for (const id of [1n, 3n]) {
+    const { dueAt, requestedAt } = await growth.read.request([id])
+    expect(dueAt).toBe(requestedAt + 1_000n)
+    expect(await refusal(claim(id))).toEqual(['RequestNotDue', id, dueAt])
+  }
+  const before = await world.sUSD.read.balanceOf([ben])
+  await growth.write.claimWithdrawal([2n], by(eve))
+  expect((await world.sUSD.read.balanceOf([ben])) - before).toBe(usd('50'))
+  expect(await growth.read.queueHead()).toBe(3n)
 })
 
 test('a pause stops transfers and deposits but no exit, until its manager or its time ends it', async () => {

@@ -304,12 +304,28 @@ inOrder('one chain of lenders', () => {
     const first = (await scene.client.readContract({ ...at(growth), functionName: 'queueEnd' })) - 2n
     const claiming = (id: bigint) =>
       reasons('claimWithdrawal', dan, { vaultAddress: growth, requestId: String(id) })
-    expect(await claiming(first + 1n)).toEqual(['notice_not_elapsed', 'queue_ahead_not_due'])
+    expect(await claiming(first + 1n)).toEqual(['notice_not_elapsed'])
     await world.mineAt(timestamp + 12n)
     expect(await claiming(first)).toEqual([])
     expect(await claiming(first + 1n)).toEqual(['notice_not_elapsed'])
     await world.mineAt(timestamp + 15n)
     expect(await claiming(first + 1n)).toEqual([])
+    // Nor does it wait for one that asked when holders were paid later than they were when it asked.
+    const settings = (noticeSeconds: bigint) =>
+      scene.client.writeContractSync({
+        ...{ ...at(growth), account: scene.deployment.admin, functionName: 'setSettings' },
+        args: [0, { kind: 1, noticeSeconds, intervalSeconds: 0n, maturityTimestamp: 0n }, 0n, 0n],
+      })
+    await settings(1_000n)
+    await call('requestWithdrawal', held / 8n)
+    await settings(10n)
+    await call('requestWithdrawal', held / 16n)
+    const { timestamp: askedAt } = await scene.client.getBlock()
+    await settings(1_000n)
+    await world.mineAt(askedAt + 10n)
+    expect(await claiming(first + 2n)).toEqual(['notice_not_elapsed'])
+    expect(await claiming(first + 3n)).toEqual([])
+    await settings(10n)
     // The allocator cannot lend what the queue needs; what is lent already can leave it short.
     await scene.client.writeContractSync({
       ...at(growth),
@@ -318,6 +334,6 @@ inOrder('one chain of lenders', () => {
       args: [await sharesOf(growth, scene.deployment.admin), scene.deployment.admin],
     })
     await world.mineAt(timestamp + 40n)
-    expect(await claiming(first + 2n)).toEqual(['insufficient_idle'])
+    expect(await claiming(first + 4n)).toEqual(['insufficient_idle'])
   })
 })
