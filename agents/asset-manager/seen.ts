@@ -84,6 +84,8 @@ export type ListingFigures = {
   readonly relativeCapBps: number
   readonly absoluteCapAssets: bigint
   readonly admitted: boolean
+  /** What the vault lends there. */
+  readonly heldAssets: bigint
 }
 
 /** Roles of a vault beside its owner's. */
@@ -104,6 +106,7 @@ export type TermFigures = {
 /** What a vault's owner has set of it, by our own reads; amounts are base units of its asset. */
 export type OwnerFigures = {
   readonly asset: Address
+  readonly totalAssets: bigint
   readonly owner: Address
   /** Whom the ownership is offered to; null for nobody. */
   readonly pendingOwner: Address | null

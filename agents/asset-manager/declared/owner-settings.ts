@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { VaultRole } from '../seen.ts'
+import type { ListingFigures, VaultRole } from '../seen.ts'
 import { personOf } from './difference.ts'
 import { marketNamed } from './see-settings.ts'
 import {
@@ -47,11 +47,21 @@ function marketStep(
     return { act: 'attach', direction: 'new', workflowType, input: inputOf(closed), from: 'absent', changes }
   }
   const there = { absoluteCapAssets, relativeCapBps, allocationEnabled }
-  const step = approach(there, wanted, {
+  const lowered = {
     absoluteCapAssets: least(absoluteCapAssets, wanted.absoluteCapAssets),
     relativeCapBps: Math.min(relativeCapBps, wanted.relativeCapBps),
-    allocationEnabled: allocationEnabled && wanted.allocationEnabled,
+  }
+  const isLowered = lowered.absoluteCapAssets < absoluteCapAssets || lowered.relativeCapBps < relativeCapBps
+  // Under a cap below what is lent a market is closed, until that is taken back.
+  const staysOpen = !isLowered || covers(lowered, listing, vault)
+  const step = approach(there, wanted, {
+    ...lowered,
+    allocationEnabled: allocationEnabled && wanted.allocationEnabled && staysOpen,
   })
+  if (step?.direction === 'looser' && wanted.allocationEnabled && !covers(wanted, listing, vault)) {
+    const message = `The market ${market} is lent more than its declared cap. Fix: take back what is too much; it is opened then.`
+    return { check: 'cap_below_lent', message }
+  }
   return (
     step && {
       act: step.direction === 'stricter' ? 'restrict' : 'allow',
@@ -63,6 +73,14 @@ function marketStep(
     }
   )
 }
+
+/** Whether caps cover what a vault lends to a market. Pure. */
+const covers = (
+  { absoluteCapAssets, relativeCapBps }: Pick<ListingFigures, 'absoluteCapAssets' | 'relativeCapBps'>,
+  { heldAssets }: ListingFigures,
+  { settings }: SettingsAt['vault'],
+): boolean =>
+  heldAssets <= absoluteCapAssets && heldAssets * 10_000n <= settings.totalAssets * BigInt(relativeCapBps)
 
 /** Compare who has a role of a vault; whoever is not declared keeps what it has. Pure. */
 export const roleSettings = (at: SettingsAt, subject: string): readonly Setting[] => {

@@ -5,8 +5,10 @@ import {
   ALLOCATOR_ROLE,
   CURATOR_ROLE,
   marketVaultsView,
+  marketViews,
   partnerChannelViews,
   vaultOwnerViews,
+  vaultViews,
 } from '../../protocol/lending-views.ts'
 import type { Wave } from '../../protocol/reading.ts'
 import { MANAGER_ROLE } from '../../protocol/recovery.ts'
@@ -40,6 +42,7 @@ export function askSettings(
   moment: Moment,
 ): Reader<OwnerFigures> {
   const asset = wave.ask(vaultOwnerViews, vault, 'asset', [])
+  const total = wave.ask(vaultViews, vault, 'totalAssets', [])
   const owner = wave.ask(vaultOwnerViews, vault, 'owner', [])
   const pending = wave.ask(vaultOwnerViews, vault, 'pendingDefaultAdmin', [])
   const fees = wave.ask(vaultOwnerViews, vault, 'feeConfig', [])
@@ -56,6 +59,7 @@ export function askSettings(
   return (answers) => {
     const figures = {
       asset: lower(asset(answers)),
+      totalAssets: total(answers),
       owner: lower(owner(answers)),
       offered: pending(answers),
       fees: fees(answers),
@@ -103,10 +107,11 @@ function askTerms(wave: Wave, vault: Address): Reader<TermFigures> {
 function askListing(wave: Wave, vault: Address, market: Address): Reader<ListingFigures> {
   const listing = wave.ask(vaultOwnerViews, vault, 'listing', [market])
   const vaults = wave.ask(marketVaultsView, market, 'vaults', [])
+  const held = wave.ask(marketViews, market, 'allocatedAssets', [vault])
   return (answers) => {
-    const [terms, admitted] = [listing(answers), vaults(answers)]
-    if (terms === null || admitted === null) return null
-    return { ...terms, admitted: admitted.some((one) => lower(one) === vault) }
+    const [terms, admitted, heldAssets] = [listing(answers), vaults(answers), held(answers)]
+    if (terms === null || admitted === null || heldAssets === null) return null
+    return { ...terms, heldAssets, admitted: admitted.some((one) => lower(one) === vault) }
   }
 }
 

@@ -11,6 +11,7 @@ import { vaultIn } from './vault-shares.ts'
 
 type ListingInput = WorkflowInput<'role.vault_owner.attachMarketToVault'>
 
+const BPS = 10_000n
 /** Markets of a vault at most, as its contract has it: what it holds is a sum over them all. */
 const MARKETS_MAX = 16
 
@@ -55,11 +56,8 @@ const listingOf = (input: ListingInput): Listing => ({
   absoluteCapAssets: BigInt(input.absoluteCapAssets),
 })
 
-function judgeAttachment(
-  { marketAddress }: ListingInput,
-  vault: VaultRead,
-  { markets }: Snapshot,
-): readonly string[] {
+function judgeAttachment(input: ListingInput, vault: VaultRead, { markets }: Snapshot): readonly string[] {
+  const { marketAddress } = input
   const market = markets.find(({ address }) => same(address, marketAddress))
   if (market === undefined) return ['market_not_found']
   if (!same(market.loanAssetAddress ?? '', vault.state.asset.token)) return ['market_asset_mismatch']
@@ -69,6 +67,7 @@ function judgeAttachment(
   if (!market.allocators?.some((row) => same(row.vaultAddress, vault.address))) {
     reasons.push('vault_not_listed_at_market')
   }
+  reasons.push(...judgeLent(input, vault))
   if (listingIn(vault, marketAddress) === undefined && vault.state.allocations.length >= MARKETS_MAX) {
     reasons.push('markets_full')
   }
@@ -80,7 +79,17 @@ function judgeCaps(input: ListingInput, vault: VaultRead, { markets }: Snapshot)
   const listing = listingIn(vault, input.marketAddress)
   if (listing?.approved !== true) return ['market_not_attached']
   const [now, next] = [fieldsOf(listing), fieldsOf(listingOf(input))]
-  return Object.entries(next).every(([field, value]) => now[field] === value) ? ['listing_unchanged'] : []
+  if (Object.entries(next).every(([field, value]) => now[field] === value)) return ['listing_unchanged']
+  return judgeLent(input, vault)
+}
+
+/** An open market has caps that cover what is lent there: below that it is closed, which is possible at any moment. */
+function judgeLent(input: ListingInput, { state }: VaultRead): readonly string[] {
+  const lent =
+    state.allocations.find(({ market }) => same(market, input.marketAddress))?.allocatedAssets ?? 0n
+  const relativeCap = (state.totalAssets * BigInt(input.relativeCapBps)) / BPS
+  const isBelow = lent > BigInt(input.absoluteCapAssets) || lent > relativeCap
+  return input.allocationEnabled && isBelow ? ['cap_below_lent'] : []
 }
 
 /** Attaching and capping are the same call: the vault writes the listing whole. */

@@ -141,6 +141,10 @@ const OF_OWNERS = {
   ],
   vault_not_listed_at_market: ['The market does not admit the vault.', 'have the market’s owner list it.'],
   listing_unchanged: ['The caps are so already.', NOTHING_TO_DO],
+  cap_below_lent: [
+    'The market would stay open under a cap below what the vault lends there.',
+    'take back what is too much first, or close it with allocationEnabled false.',
+  ],
   routing_unchanged: ['The route is so already.', NOTHING_TO_DO],
   settings_unchanged: ['The settings are so already.', NOTHING_TO_DO],
   fees_unchanged: ['The fees and who is paid are so already.', NOTHING_TO_DO],

@@ -6,9 +6,11 @@ import { see } from '../../../agents/asset-manager/see.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
 import {
   marketVaultsView,
+  marketViews,
   oracleViews,
   partnerChannelViews,
   vaultOwnerViews,
+  vaultViews,
 } from '../../../agents/protocol/lending-views.ts'
 import {
   FUND_VIEWS,
@@ -41,7 +43,7 @@ import {
 
 const VIEWS: Abi = [
   ...[...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...oracleViews],
-  ...[...vaultOwnerViews, ...marketVaultsView, ...partnerChannelViews],
+  ...[...vaultOwnerViews, ...vaultViews, ...marketVaultsView, ...marketViews, ...partnerChannelViews],
 ]
 
 /** What contracts answer, by view; null for a call that reverts. */
@@ -75,6 +77,8 @@ const SAID: Readonly<Record<string, unknown>> = {
   pauseReason: 'why',
   trustedRecipients: [getAddress(RIVAL)],
   asset: USD,
+  totalAssets: 9n,
+  allocatedAssets: 6n,
   owner: getAddress(SIGNER),
   pendingDefaultAdmin: [zeroAddress, 0],
   listing: { approved: true, allocationEnabled: false, relativeCapBps: 7, absoluteCapAssets: 8n },
@@ -205,8 +209,15 @@ describe('a look', () => {
     const of = (said: typeof SAID) => look(said, {}, assets, contracts, [declared], markets).seen
     const found = of(SAID)
     expect(found.vaults[0]?.settings).toEqual({
-      ...{ asset: USD, owner: SIGNER, pendingOwner: null, tighteningLocked: true, routing: [MARKET] },
-      listings: new Map([[MARKET, { ...Object(SAID.listing), admitted: true }]]),
+      ...{
+        asset: USD,
+        totalAssets: 9n,
+        owner: SIGNER,
+        pendingOwner: null,
+        tighteningLocked: true,
+        routing: [MARKET],
+      },
+      listings: new Map([[MARKET, { ...Object(SAID.listing), heldAssets: 6n, admitted: true }]]),
       roles: new Map([
         [`allocator:${RIVAL}`, true],
         [`curator:${SIGNER}`, true],
@@ -233,7 +244,16 @@ describe('a look', () => {
         },
       },
     ])
-    for (const view of ['owner', 'listing', 'vaults', 'feeConfig', 'exitTerms', 'maxDepositAssets']) {
+    for (const view of [
+      'owner',
+      'totalAssets',
+      'listing',
+      'allocatedAssets',
+      'vaults',
+      'feeConfig',
+      'exitTerms',
+      'maxDepositAssets',
+    ]) {
       expect(of({ ...SAID, [view]: null }).vaults[0]?.settings).toBeNull()
     }
     const shut = of({ ...SAID, vaults: [RIVAL] }).vaults[0]?.settings?.listings.get(MARKET)

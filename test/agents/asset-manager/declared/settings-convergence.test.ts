@@ -46,6 +46,7 @@ const records = {
 const models = fc
   .record({
     pendingOwner: fc.constantFrom(null, ONE, TWO),
+    lent: fc.constantFrom(0n, 0n, 2n),
     listings: fc.tuple(
       ...NAMES.map(() =>
         fc.record({
@@ -210,6 +211,7 @@ describe('what is declared of a vault', () => {
             ? []
             : ['loosening_not_allowed', 'market_not_open', 'curator_not_of_vault', 'not_manager']),
           ...(present.tighteningLocked ? ['exit_terms_locked'] : []),
+          ...(present.lent > 0n ? ['cap_below_lent', 'market_not_open', 'offered_last'] : []),
           ...(declared.allowLoosening && !present.tighteningLocked
             ? []
             : ['offered_last', 'channel_not_pinned']),

@@ -1,5 +1,6 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Moment } from '../../../../agents/agent.ts'
+import { least } from '../../../../agents/asset-manager/declared/settings-step.ts'
 import { paysLater } from '../../../../agents/asset-manager/declared/term-settings.ts'
 import type { ManagerSeen, OwnerFigures, VaultRole } from '../../../../agents/asset-manager/seen.ts'
 import {
@@ -36,6 +37,8 @@ export type Model = {
   owner: Address
   pendingOwner: Address | null
   listings: readonly Listing[]
+  /** What is lent to each market, of a total of 10,000. */
+  lent: bigint
   roles: ReadonlySet<string>
   fees: OwnerFigures['fees']
   routing: readonly Address[]
@@ -60,6 +63,7 @@ export const BARE: Model = {
     relativeCapBps: 0,
     absoluteCapAssets: 0n,
   })),
+  lent: 0n,
   roles: new Set([`manager:${SIGNER}`]),
   fees: {
     managementFeeBps: 0,
@@ -87,10 +91,14 @@ export function seenOf(model: Model): Moment & ManagerSeen {
   const { exitTermKind, ...terms } = model.terms
   const settings: OwnerFigures = {
     asset: USD,
+    totalAssets: 10_000n,
     owner: model.owner,
     pendingOwner: model.pendingOwner,
     listings: new Map(
-      model.listings.map((listing, index) => [MARKETS[index] ?? MARKET, { ...listing, admitted: true }]),
+      model.listings.map((listing, index) => [
+        MARKETS[index] ?? MARKET,
+        { ...listing, admitted: true, heldAssets: model.lent },
+      ]),
     ),
     roles: new Map(
       ROLES.flatMap((role) =>
@@ -163,6 +171,8 @@ export function applied(model: Model, { workflowType, input }: Proposal): Model 
         relativeCapBps: Number(input.relativeCapBps),
         absoluteCapAssets: BigInt(text('absoluteCapAssets')),
       }
+      const room = least(listing.absoluteCapAssets, BigInt(listing.relativeCapBps))
+      must(!listing.allocationEnabled || model.lent <= room, 'open under caps that cover what is lent')
       return { ...model, listings: model.listings.with(at, listing) }
     }
     case 'role.vault_owner.vaultAllocatorUpdate':

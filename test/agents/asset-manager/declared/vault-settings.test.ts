@@ -233,6 +233,25 @@ describe('a step', () => {
     ).toContain('not_manager')
   })
 
+  it('closes a market whose cap goes below what is lent there, and opens it once that is taken back', () => {
+    const declared = { ...NOTHING, markets: [caps('oneMarket', 9n)] }
+    const inputOf = (lent: bigint) => first(seenOf({ ...listed, lent }), declared).input
+    expect(inputOf(9n)).toMatchObject({ absoluteCapAssets: '9', allocationEnabled: true })
+    expect(inputOf(10n)).toMatchObject({ absoluteCapAssets: '9', allocationEnabled: false })
+    const lowered = { ...shut, absoluteCapAssets: 9n }
+    const after = (lent: bigint) => seenOf({ ...listed, listings: [lowered, shut, open], lent })
+    expect(checksOf(after(10n), declared)).toEqual(['cap_below_lent'])
+    expect(first(after(9n), declared)).toMatchObject({ kind: 'loosen', input: { allocationEnabled: true } })
+    // The relative one as well; what interest alone brought above an old cap closes nothing.
+    const relative = { ...NOTHING, markets: [{ ...caps('oneMarket', 90n), relativeCapBps: 9 }] }
+    expect(first(seenOf({ ...listed, lent: 10n }), relative).input).toMatchObject({
+      allocationEnabled: false,
+    })
+    expect(
+      checksOf(seenOf({ ...listed, lent: 91n }), { ...NOTHING, markets: [caps('oneMarket', 90n)] }),
+    ).toEqual(['as_declared'])
+  })
+
   it('lists no market that does not let the vault lend to it', () => {
     const seen = seenOf(BARE)
     const [vault] = seen.vaults

@@ -179,6 +179,20 @@ inOrder('one chain of owners', () => {
     ])
     expect(await moved(btc)).toEqual([usd('3500000'), usd('1500001')])
     expect(await judged(BATCH, { ...batch, withdrawals: [], supplies: [] })).toEqual(['reallocation_empty'])
+
+    // 2 M of 5 M are lent there: an open market has caps that cover it, and a closed one any.
+    const { totalAssets, allocations } = (await vault(prime)).state
+    const lent = allocations.find(({ market }) => lower(market) === lower(btc))?.allocatedAssets ?? 0n
+    const covering = { ...listing({ vaultAddress: prime }), absoluteCapAssets: String(lent) }
+    const share = Number((lent * 10_000n + totalAssets - 1n) / totalAssets)
+    expect(await judged(CAPS, { ...covering, relativeCapBps: share })).toEqual([])
+    for (const below of [
+      { ...covering, relativeCapBps: share, absoluteCapAssets: String(lent - 1n) },
+      { ...covering, relativeCapBps: share - 1 },
+    ]) {
+      expect(await judged(CAPS, below)).toEqual(['cap_below_lent'])
+      expect(await judged(CAPS, { ...below, allocationEnabled: false })).toEqual([])
+    }
   })
 
   test('an owner charges fees up to their caps, to somebody, also where shares may not move', async () => {
