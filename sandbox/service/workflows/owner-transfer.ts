@@ -47,7 +47,21 @@ export const ownerTransfer: Family = {
 const offeredTo = ({ state }: VaultRead): string =>
   same(state.pendingOwner, zeroAddress) ? '' : lower(state.pendingOwner)
 
-const takeOwnersStep = ownersAct<OwnersStep>({ judge: judgeOwnersStep, call: ownersStep })
+const judged = ownersAct<OwnersStep>({ judge: judgeOwnersStep, call: ownersStep })
+
+/** An offer to a contract would stand for good: no contract of this deployment accepts a vault. */
+async function takeOwnersStep(input: OwnersStep, moment: Moment, reads: Reads): Promise<Judgement> {
+  const judgement = judged(input, moment, reads)
+  if (input.action !== 'offer' || judgement.blockedReasons.length > 0) return judgement
+  const code = await reads.node.getCode({
+    address: input.newOwnerAddress,
+    blockNumber: moment.snapshot.block.number,
+  })
+  // A wallet that delegates to code (EIP-7702) signs as before.
+  if (code === undefined || code === '0x' || code.startsWith(DELEGATED)) return judgement
+  return blocked(judgement.judged, ['new_owner_cannot_accept'])
+}
+const DELEGATED = '0xef0100'
 
 function judgeOwnersStep(input: OwnersStep, vault: VaultRead): readonly string[] {
   if (input.action === 'cancel') return offeredTo(vault) === '' ? ['no_ownership_offer'] : []

@@ -173,6 +173,10 @@ const OF_OWNERS = {
   curator_is_zero: ['The curator would be the zero address.', CHECK_ADDRESS],
   new_owner_is_zero: ['The vault would be offered to the zero address.', CHECK_ADDRESS],
   new_owner_is_owner: ['The vault would be offered to its owner.', CHECK_ADDRESS],
+  new_owner_cannot_accept: [
+    'The vault would be offered to a contract, which cannot accept it.',
+    'name the wallet that is to own it.',
+  ],
   ownership_already_offered: [
     'The vault is offered to that account already.',
     'have it accept, or cancel first.',

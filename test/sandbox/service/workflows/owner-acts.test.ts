@@ -403,6 +403,12 @@ inOrder('one chain of owners', () => {
     expect(await judged(TYPE, { ...offer, newOwnerAddress: zeroAddress })).toEqual(['new_owner_is_zero'])
     expect(await errorOf(prime, calls.offer(zeroAddress))).toBe('AccessControlInvalidDefaultAdmin')
     expect(await judged(TYPE, { ...offer, newOwnerAddress: admin })).toEqual(['new_owner_is_owner'])
+    for (const newOwnerAddress of [prime, btc, world.scene.at('sUSD')]) {
+      expect(await judged(TYPE, { ...offer, newOwnerAddress })).toEqual(['new_owner_cannot_accept'])
+    }
+    await client.setCode({ address: heir, bytecode: `0xef0100${btc.slice(2)}` })
+    expect(await judged(TYPE, offer)).toEqual([])
+    await client.setCode({ address: heir, bytecode: '0x' })
     expect(await judged(TYPE, offer, heir)).toEqual(['principal_not_owner'])
     expect(await judged(TYPE, accept, heir)).toEqual(['no_ownership_offer'])
     expect(await judged(TYPE, cancel)).toEqual(['no_ownership_offer'])
