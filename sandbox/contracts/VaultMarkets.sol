@@ -64,6 +64,7 @@ abstract contract VaultMarkets is VaultFees, ReentrancyGuardTransient {
     error AboveRelativeCap(uint256 allocatedAssets, uint256 capAssets);
     error BelowLiquidityBuffer(uint256 idleAssets, uint256 neededAssets);
     error EmptyReallocation();
+    error MarketRepeated(address market);
 
     // The owner lists markets.
 
@@ -103,10 +104,16 @@ abstract contract VaultMarkets is VaultFees, ReentrancyGuardTransient {
         emit ListingSet(market, false, false, 0, 0);
     }
 
-    /// @notice Sets which markets a deposit is supplied to at once, the first as far as its caps allow, then the next.
+    /// @notice Sets which markets a deposit is supplied to at once, the first as far as its caps allow, then the next. What
+    /// none of them takes stays idle: that is the end of every route, and all of an empty one.
     function setRouting(address[] calldata marketsInOrder) external onlyRole(DEFAULT_ADMIN_ROLE) {
         if (marketsInOrder.length > MARKETS_MAX) revert MarketsFull();
-        for (uint256 i = 0; i < marketsInOrder.length; i++) _requireListed(marketsInOrder[i]);
+        for (uint256 i = 0; i < marketsInOrder.length; i++) {
+            _requireListed(marketsInOrder[i]);
+            for (uint256 j = 0; j < i; j++) {
+                if (marketsInOrder[j] == marketsInOrder[i]) revert MarketRepeated(marketsInOrder[i]);
+            }
+        }
         _routing = marketsInOrder;
         emit RoutingSet(marketsInOrder);
     }

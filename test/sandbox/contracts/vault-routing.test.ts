@@ -134,7 +134,7 @@ test('only listed markets are routed to, and so many at most', async () => {
   const { admin } = world
   const set = (markets: readonly Address[]) => refusal(vault.simulate.setRouting([markets], from(admin)))
   expect(await set([eth, ann])).toEqual(['MarketNotListed', getAddress(ann)])
-  await vault.simulate.setRouting([Array(16).fill(eth)], from(admin))
+  expect(await set([eth, btc, eth])).toEqual(['MarketRepeated', getAddress(eth)])
   expect(await set(Array(17).fill(eth))).toEqual(['MarketsFull'])
   await vault.write.setRouting([[]], by(admin))
   await deposit(usd('1'))

@@ -73,6 +73,7 @@ inOrder('one chain of owners', () => {
 
     expect(await judged(ROUTE, { ...route, marketAddresses: [] })).toEqual(['routing_unchanged'])
     expect(await judged(ROUTE, { ...route, marketAddresses: [btc, btc] })).toEqual(['market_repeated'])
+    expect(await errorOf(growth, calls.routing([btc, btc]))).toBe('MarketRepeated')
     expect(await judged(ROUTE, { ...route, marketAddresses: [NOBODY] })).toEqual(['market_not_found'])
     expect(await carried(ROUTE, route)).toEqual(OWN)
     expect(await judged(ROUTE, route)).toEqual(['routing_unchanged'])
