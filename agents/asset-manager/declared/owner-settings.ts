@@ -4,6 +4,7 @@ import { personOf } from './difference.ts'
 import { marketNamed } from './see-settings.ts'
 import {
   approach,
+  declaredBothWays,
   figuresText,
   least,
   ofOwner,
@@ -88,7 +89,11 @@ export const roleSettings = (at: SettingsAt, subject: string): readonly Setting[
   const of = (role: VaultRole, list: typeof allocators): readonly Setting[] =>
     list.map(({ address, granted }) => {
       const account = personOf(address, at.seen)
-      return ofOwner(`${subject}:${role}:${account}`, roleStep(role, account, granted, at))
+      const isUndone = list.some(
+        (one) => personOf(one.address, at.seen) === account && one.granted !== granted,
+      )
+      const next = isUndone ? declaredBothWays(account) : roleStep(role, account, granted, at)
+      return ofOwner(`${subject}:${role}:${account}`, next)
     })
   return [...of('manager', managers), ...of('curator', curators), ...of('allocator', allocators)]
 }

@@ -4,7 +4,7 @@ import type { PartnerChannelFigures } from '../seen.ts'
 import type { DeclaredChannel } from './declared-settings.ts'
 import { changesOf, changesText, doneAbout, personOf } from './difference.ts'
 import { accountOf } from './see-settings.ts'
-import { notPinned, type Setting, type SettingsAt } from './settings-step.ts'
+import { declaredBothWays, notPinned, type Setting, type SettingsAt } from './settings-step.ts'
 
 /**
  * Compare the partners' channels into a vault, and who is kept out of each. Pure. One that is there is never deployed again;
@@ -121,6 +121,10 @@ function blockSettings(
   return list.map(({ address, blocked }): Setting => {
     const accountAddress = accountOf(address, channelAddress, seen)
     const of = { subject: `${subject}:${address}`, by: 'curator' } as const
+    const isUndone = list.some(
+      (one) => accountOf(one.address, channelAddress, seen) === accountAddress && one.blocked !== blocked,
+    )
+    if (isUndone) return { ...of, next: declaredBothWays(accountAddress) }
     const there = figures.blocked.get(accountAddress) ?? false
     if (there === blocked) return { ...of, next: null }
     if (figures.curator !== seen.signer) {

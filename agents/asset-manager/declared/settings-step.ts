@@ -84,6 +84,12 @@ export const notPinned = (what: string, pin: Pin): Left => ({
   pin,
 })
 
+/** Say that an account is declared both ways, as `self` or `everyone` and by its address: either would undo the other. Pure. */
+export const declaredBothWays = (account: string): Left => ({
+  check: 'declared_both_ways',
+  message: `${account} is declared both ways, under its address and under another word for it. Fix: write it once.`,
+})
+
 type Figures = Readonly<Record<string, string | number | bigint | boolean>>
 
 /** Where figures go from here: to the stricter of both first, field by field, and then to what is wanted. Pure. */

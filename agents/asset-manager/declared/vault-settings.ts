@@ -216,7 +216,9 @@ function keptOut(
   const channel = subject.slice(0, subject.lastIndexOf(':') + 1)
   const blocks = open.filter(
     ({ subject: of, next }) =>
-      of.startsWith(channel) && next !== null && 'act' in next && next.act === 'block',
+      of.startsWith(channel) &&
+      next !== null &&
+      ('act' in next ? next.act === 'block' : next.check === 'declared_both_ways'),
   )
   return blocks.length === 0 ? null : blocks
 }

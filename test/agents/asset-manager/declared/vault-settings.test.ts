@@ -1,3 +1,4 @@
+import type { Address } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Ended, InFlight, Moment } from '../../../../agents/agent.ts'
 import type { DeclaredSettings } from '../../../../agents/asset-manager/declared/declared-settings.ts'
@@ -262,6 +263,33 @@ describe('a step', () => {
     const vaults = [{ ...vault, settings: { ...vault.settings, listings } }]
     expect(checksOf({ ...seen, vaults }, { ...NOTHING, markets: [caps('oneMarket', 1n)] })).toEqual([
       'vault_not_listed_at_market',
+    ])
+  })
+
+  it('leaves an account that is declared both ways, under its address and as self or everyone', () => {
+    const both = (address: Address) => [
+      { address: 'self' as const, granted: true },
+      { address, granted: false },
+    ]
+    for (const roles of [new Set<string>(), new Set([`allocator:${SIGNER}`])]) {
+      const seen = seenOf({ ...BARE, roles })
+      expect(checksOf(seen, { ...NOTHING, allocators: both(SIGNER) })).toEqual([
+        'declared_both_ways',
+        'declared_both_ways',
+      ])
+    }
+    expect(checksOf(seenOf(BARE), { ...NOTHING, allocators: both(ONE) })).toEqual(['as_declared', 'loosen'])
+    const [channel] = ALL.channels
+    if (channel === undefined) throw new Error('one is declared')
+    const blocked = [
+      { address: 'everyone' as const, blocked: false },
+      { address: CHANNEL, blocked: true },
+    ]
+    const open = { ...BARE, channel: { curator: SIGNER, blocked: new Set<Address>() } }
+    const declared = { ...NOTHING, channels: [{ ...channel, curator: 'self' as const, blocked }] }
+    expect(checksOf(seenOf(open), declared).filter((check) => check !== 'as_declared')).toEqual([
+      'declared_both_ways',
+      'declared_both_ways',
     ])
   })
 
