@@ -28,6 +28,7 @@ export const vaultViews = parseAbi([
 /** What a vault's owner has set of it; amounts in base units of its asset, a highest deposit of 0 is none. */
 export const vaultOwnerViews = parseAbi([
   'function asset() view returns (address)',
+  'function totalAssets() view returns (uint256)',
   'function owner() view returns (address)',
   'function pendingDefaultAdmin() view returns (address newAdmin, uint48 schedule)',
   'function hasRole(bytes32 role, address account) view returns (bool)',
@@ -44,8 +45,11 @@ export const vaultOwnerViews = parseAbi([
   'function maxDepositAssets() view returns (uint256)',
 ])
 
-/** Which vaults a market's owner lets lend to it. */
-export const marketVaultsView = parseAbi(['function vaults() view returns (address[])'])
+/** Which vaults a market's owner lets lend to it, and what one of them does; base units of its asset. */
+export const marketVaultsView = parseAbi([
+  'function vaults() view returns (address[])',
+  'function allocatedAssets(address vault) view returns (uint256)',
+])
 
 /** What a partner's channel says of itself: an ERC-4626 wrapper of one vault; its cap in base units of that vault's asset. */
 export const partnerChannelViews = parseAbi([

@@ -5,10 +5,8 @@ import {
   ALLOCATOR_ROLE,
   CURATOR_ROLE,
   marketVaultsView,
-  marketViews,
   partnerChannelViews,
   vaultOwnerViews,
-  vaultViews,
 } from '../../protocol/lending-views.ts'
 import type { Wave } from '../../protocol/reading.ts'
 import { MANAGER_ROLE } from '../../protocol/recovery.ts'
@@ -42,7 +40,7 @@ export function askSettings(
   moment: Moment,
 ): Reader<OwnerFigures> {
   const asset = wave.ask(vaultOwnerViews, vault, 'asset', [])
-  const total = wave.ask(vaultViews, vault, 'totalAssets', [])
+  const total = wave.ask(vaultOwnerViews, vault, 'totalAssets', [])
   const owner = wave.ask(vaultOwnerViews, vault, 'owner', [])
   const pending = wave.ask(vaultOwnerViews, vault, 'pendingDefaultAdmin', [])
   const fees = wave.ask(vaultOwnerViews, vault, 'feeConfig', [])
@@ -107,7 +105,7 @@ function askTerms(wave: Wave, vault: Address): Reader<TermFigures> {
 function askListing(wave: Wave, vault: Address, market: Address): Reader<ListingFigures> {
   const listing = wave.ask(vaultOwnerViews, vault, 'listing', [market])
   const vaults = wave.ask(marketVaultsView, market, 'vaults', [])
-  const held = wave.ask(marketViews, market, 'allocatedAssets', [vault])
+  const held = wave.ask(marketVaultsView, market, 'allocatedAssets', [vault])
   return (answers) => {
     const [terms, admitted, heldAssets] = [listing(answers), vaults(answers), held(answers)]
     if (terms === null || admitted === null || heldAssets === null) return null

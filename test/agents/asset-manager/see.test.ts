@@ -6,11 +6,9 @@ import { see } from '../../../agents/asset-manager/see.ts'
 import type { ManagerSeen } from '../../../agents/asset-manager/seen.ts'
 import {
   marketVaultsView,
-  marketViews,
   oracleViews,
   partnerChannelViews,
   vaultOwnerViews,
-  vaultViews,
 } from '../../../agents/protocol/lending-views.ts'
 import {
   FUND_VIEWS,
@@ -43,7 +41,7 @@ import {
 
 const VIEWS: Abi = [
   ...[...MARKET_VIEWS, ...FUND_VIEWS, ...HOUSE_VIEWS, ...MOBILITY_VIEWS, ...oracleViews],
-  ...[...vaultOwnerViews, ...vaultViews, ...marketVaultsView, ...marketViews, ...partnerChannelViews],
+  ...[...vaultOwnerViews, ...marketVaultsView, ...partnerChannelViews],
 ]
 
 /** What contracts answer, by view; null for a call that reverts. */
