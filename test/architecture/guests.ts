@@ -152,6 +152,16 @@ const SIGNS = [
   'src/pipeline/conclude.ts',
 ]
 
+/** Programs of the lab run without the test runner; one of them is a runner itself. */
+export const programsRunAlone: Rule = (tree) => {
+  const programs = reachOf(tree, ({ path }) => /^test\/lab\/(?!mutation\/)[^/]+\/main\.ts$/.test(path))
+  return tree.files
+    .filter(({ path }) => programs.has(path))
+    .flatMap(({ edges }) => edges)
+    .filter(({ to, typeOnly }) => to === 'vitest' && !typeOnly)
+    .map(shown)
+}
+
 /** No signer can be reached from what runs in shadow; it has not even the name of one. */
 export const shadowSignsNothing: Rule = (tree) => {
   const reached = reachOf(tree, ({ path }) => IN_SHADOW.test(path))

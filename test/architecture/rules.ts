@@ -166,6 +166,16 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: guests.testsStayBehind,
     caught: [{ 'sandbox/a.ts': "import '../test/support/sandbox.ts'" }],
   },
+  'a program of the lab needs no test runner': {
+    rule: guests.programsRunAlone,
+    caught: [
+      {
+        'test/lab/chaos/main.ts': "import '../../support/a.ts'",
+        'test/support/a.ts': "import { vi } from 'vitest'",
+      },
+    ],
+    allowed: [{ 'test/lab/chaos/a.test.ts': "import { vi } from 'vitest'" }],
+  },
   'no signer is in reach of the shadow': {
     rule: guests.shadowSignsNothing,
     caught: [
