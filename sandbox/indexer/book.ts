@@ -75,8 +75,12 @@ export type FoldContext = ActivityContext & {
 export function foldLogs(book: Book, all: readonly IndexedLog[], context: FoldContext): Book {
   if (all.length === 0) return book
   const vaults = foldVaults(book.vaults, all)
-  const channels = foldChannels(book.channels, all, vaults)
   const { emitters } = context
+  const channels = foldChannels(book.channels, all, {
+    // Few logs are creations, so what the vaults were before one is worked out again for it.
+    vaultsBefore: (index) => foldVaults(book.vaults, all.slice(0, index)),
+    deployed: emitters,
+  })
   const funds = foldFunds(book.funds, all, emitters)
   const nav = foldNav(book.nav, all, emitters)
   const known = [emitters, vaults, channels, funds, nav.assets]

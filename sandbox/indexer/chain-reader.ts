@@ -175,13 +175,18 @@ function createLogReader(client: PublicClient, directory: Address): ChainReader[
     return topic !== TRANSFER || announced.has(lower(address))
   }
 
-  /** Anyone may emit a creation; its transaction shows whether our code, and no other, was created there. */
-  const isBelieved = async ({ event, address, txHash }: IndexedLog): Promise<boolean> => {
-    if (event.eventName !== 'VaultCreated' && event.eventName !== 'ChannelCreated') return true
-    if (lower(event.args.directory) !== lower(directory)) return false
+  /**
+   * Anyone may emit a creation; its transaction shows whether our code, and no other, was created there, and who did it. Null
+   * for one that is not to be believed.
+   */
+  const believed = async (log: IndexedLog): Promise<IndexedLog | null> => {
+    const { event, address, txHash } = log
+    if (event.eventName !== 'VaultCreated' && event.eventName !== 'ChannelCreated') return log
+    if (lower(event.args.directory) !== lower(directory)) return null
     const { from, to, nonce, input } = await client.getTransaction({ hash: txHash })
     const created = lower(getContractAddress({ from, nonce: BigInt(nonce) }))
-    return to === null && address === created && input.startsWith(codeOf[event.eventName].bytecode)
+    const isOurs = to === null && address === created && input.startsWith(codeOf[event.eventName].bytecode)
+    return isOurs ? { ...log, creator: lower(from) } : null
   }
 
   return async (fromBlock, toBlock) => {
@@ -196,8 +201,7 @@ function createLogReader(client: PublicClient, directory: Address): ChainReader[
       const logs = await client.request({ method: 'eth_getLogs', params: [{ topics, ...range }] })
       found.push(...decodeLogs(logs.filter(isKnown)))
     }
-    const believed = await Promise.all(found.map(isBelieved))
-    return found.filter((_, index) => believed[index])
+    return (await Promise.all(found.map(believed))).filter((log) => log !== null)
   }
 }
 

@@ -49,7 +49,7 @@ function rowsOf(snapshot: Snapshot): readonly ChangeRow[] {
     ...snapshot.markets.map(marketChange),
     ...snapshot.vaultReads.flatMap((vault) => vaultChanges(vault, snapshot)),
     ...snapshot.fees.map((fees) => feeChange(fees, snapshot)),
-    ...snapshot.channels.map(programChange),
+    ...snapshot.channels.filter(({ entry }) => entry.isEntitled).map(programChange),
     ...participantsOf(snapshot).map(participantChange),
     ...snapshot.funds.map((fund) => fundChange(fund, snapshot)),
     ...navChanges(snapshot.navReports),

@@ -1,11 +1,17 @@
 import { type Address, zeroAddress } from 'viem'
 import { type IndexedLog, lower } from './logs.ts'
+import type { VaultBook } from './vault-book.ts'
 
 /** What a partner channel's logs say that its contract does not. */
 export type ChannelEntry = {
   /** The vault that it wraps, in lower case. */
   readonly vault: Address
   readonly createdAtS: number
+  /**
+   * Whether somebody deployed it who may: its reseller, who managed or curated its vault at that moment, or the deployment. Anybody else can
+   * name a reseller too; such a channel is a wrapper, but says nothing about whom it names.
+   */
+  readonly isEntitled: boolean
   /** By holder, in lower case; the channel itself holds what its reseller has not claimed. */
   readonly shares: ReadonlyMap<string, bigint>
   /** In lower case; the channel's own address stands for everybody. */
@@ -14,6 +20,14 @@ export type ChannelEntry = {
 
 /** The partner channels, by address, in the order of their creation. */
 export type ChannelBook = ReadonlyMap<Address, ChannelEntry>
+
+/** What a creation is judged by. */
+type Surroundings = {
+  /** The vaults as they were before the log of this place among the new ones. */
+  readonly vaultsBefore: (index: number) => VaultBook
+  /** The deployment's own contracts. */
+  readonly deployed: ReadonlySet<Address>
+}
 
 export const EMPTY_CHANNEL_BOOK: ChannelBook = new Map()
 
@@ -25,17 +39,22 @@ export const EMPTY_CHANNEL_BOOK: ChannelBook = new Map()
 export function foldChannels(
   book: ChannelBook,
   logs: readonly IndexedLog[],
-  vaults: ReadonlyMap<Address, unknown>,
+  { vaultsBefore, deployed }: Surroundings,
 ): ChannelBook {
   const touched = new Map<Address, ChannelEntry>()
-  for (const log of logs) {
+  for (const [index, log] of logs.entries()) {
     const { event, address, timestampS } = log
     if (event.eventName === 'ChannelCreated') {
       const vault = lower(event.args.vault)
-      if (!vaults.has(vault)) continue
+      const { managers, curators } = vaultsBefore(index).get(vault) ?? {}
+      if (managers === undefined || curators === undefined) continue
+      const { creator } = log
+      const mayDeploy = (who: Address) =>
+        who === lower(event.args.reseller) || managers.has(who) || curators.has(who)
       touched.set(address, {
         vault,
         createdAtS: timestampS,
+        isEntitled: deployed.has(address) || (creator !== undefined && mayDeploy(creator)),
         shares: new Map(),
         blocked: new Set(),
       })

@@ -4,13 +4,14 @@ import { lower } from './logs.ts'
 import type { RowContext } from './rows.ts'
 import type { ChannelRead, VaultRead } from './state.ts'
 
-/** Describe a partner channel as the wrapper that it is; its manager is its vault's. Pure. Source: service API, "Wrapper". */
+/** Describe a partner channel as the wrapper that it is; its manager is its vault's, if one entitled to deployed it. Pure. Source: service API, "Wrapper". */
 export function wrapperRow(
   { address, state, entry }: ChannelRead,
   vaults: readonly VaultRead[],
   { chainId }: RowContext,
 ): WrapperResource {
-  const managers = vaults.find((vault) => vault.address === entry.vault)?.entry.managers ?? []
+  const its = vaults.find((vault) => vault.address === entry.vault)
+  const managers = entry.isEntitled ? (its?.entry.managers ?? []) : []
   return {
     id: address,
     chainId,

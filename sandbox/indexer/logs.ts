@@ -58,6 +58,8 @@ export type IndexedLog = {
   readonly timestampS: number
   readonly txHash: Hex
   readonly logIndex: number
+  /** Of a vault's or a channel's creation: whose transaction it was. Filled where the creation is checked. */
+  readonly creator?: Address
 }
 
 type DecodedEvent = Decoded extends infer One

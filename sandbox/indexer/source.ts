@@ -68,7 +68,7 @@ export async function openSource(options: {
     ...markets,
     ...oracles,
     ...terms.map((state) => lower(state.registry)),
-    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk', 'FundFactory'].flatMap((name) =>
+    ...['AcquisitionHouse', 'RecoveryAuction', 'RfqDesk', 'FundFactory', 'PartnerChannel'].flatMap((name) =>
       addressesOf(deployment, name),
     ),
   ])

@@ -41,7 +41,9 @@ export function entitiesOf(
 ): readonly EntityResource[] {
   const known = new Set(cast.map(({ walletAddress }) => walletAddress?.toLowerCase()))
   const applied = new Map(applications.map((record) => [lower(record.wallet), record]))
-  const others = participantsOf(snapshot).filter(({ walletAddress }) => !known.has(walletAddress))
+  const approved = new Set(applications.filter(({ status }) => status === 'approved').map(({ key }) => key))
+  const isApproved = (vault: string, reseller: string) => approved.has(`${vault}:${reseller}`)
+  const others = participantsOf(snapshot, isApproved).filter(({ walletAddress }) => !known.has(walletAddress))
   for (const { walletAddress } of others) known.add(walletAddress)
   return [
     ...cast,
@@ -72,13 +74,14 @@ const participant = (
 
 /**
  * List who applied to offer which vault, as `vault:partner`: as far as the review is, and `active` once it is approved and the
- * chain has a channel of theirs. Anybody can deploy a channel: one without an application makes no program. Pure.
+ * chain has a channel of theirs, deployed by who may. Anybody can deploy a channel: one without an application makes no program. Pure.
  */
 function programsOf(
   { channels }: Snapshot,
   applications: readonly ServiceRecord[],
 ): readonly PartnerProgramResource[] {
-  const deployed = new Set(channels.map(({ state, entry }) => `${entry.vault}:${lower(state.reseller)}`))
+  const entitled = channels.filter(({ entry }) => entry.isEntitled)
+  const deployed = new Set(entitled.map(({ state, entry }) => `${entry.vault}:${lower(state.reseller)}`))
   return applications.map(({ key, body, status }) => ({
     id: key,
     vaultId: key.split(':')[0] ?? null,

@@ -73,9 +73,11 @@ export const channelDeploy: Family = {
   },
 }
 
+/** Anybody can deploy one that names a partner: it neither is in that partner's way nor done by it. */
 const deployedAs = ({ channels }: Snapshot, entityId: string): number =>
-  channels.filter(({ state }) => entityIdOf(state.vault, state.reseller, state.shareClass) === entityId)
-    .length
+  channels
+    .filter(({ entry }) => entry.isEntitled)
+    .filter(({ state }) => entityIdOf(state.vault, state.reseller, state.shareClass) === entityId).length
 
 function deployed(deployer: Deployer): Preparer {
   return preparer(deployer.type, (input, moment, reads) => deploy(input, moment, reads, deployer))

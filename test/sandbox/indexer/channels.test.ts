@@ -38,7 +38,9 @@ const created = () =>
   canonical.activity().filter((row) => row.resourceType === 'wrapper' && row.type === 'created')
 
 /** Deploy our channel of any vault, by anyone. */
-async function deploy(changes: { vault?: Address; directory?: Address } = {}): Promise<string> {
+async function deploy(
+  changes: { vault?: Address; directory?: Address; reseller?: Address } = {},
+): Promise<string> {
   const { bytecode } = loadArtifacts().PartnerChannel
   const setup = {
     ...{ vault: scene.at('ownedVault'), directory: scene.at('registry'), reseller: ann, curator: ann },
@@ -84,6 +86,20 @@ inOrder('one chain of channels', () => {
     expect(told).toContainEqual(['fees.updated', lower(scene.at('ownedVault'))])
     expect(told).toContainEqual(['entities.updated', lower(ann)])
     expect(await channels()).toHaveLength(before.length + 1)
+    await scene.rpc('anvil_rollback', 1)
+    expect(await channels()).toEqual(before)
+
+    // In the name of another it is a wrapper, and says nothing of whom it names.
+    const ben = await scene.actor()
+    const silent = await changesDuring(scene, canonical, () => deploy({ reseller: ben }))
+    const toldNow = silent.map(({ eventType, subject }) => [eventType, subject])
+    expect(toldNow).toContainEqual(['fees.updated', lower(scene.at('ownedVault'))])
+    const named = ['partner.programs.updated', 'entities.updated']
+    expect(toldNow.filter(([eventType]) => named.includes(String(eventType)))).toEqual([])
+    const snapshot = await scene.caughtUp(canonical)
+    expect(snapshot.channels.map(({ entry }) => entry.isEntitled)).toEqual([true, true, false])
+    expect(participantsOf(snapshot).map(({ walletAddress }) => walletAddress)).not.toContain(lower(ben))
+    expect(snapshot.wrappers.at(-1)?.managerId).toBeNull()
     await scene.rpc('anvil_rollback', 1)
     expect(await channels()).toEqual(before)
   })

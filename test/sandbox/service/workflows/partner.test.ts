@@ -220,7 +220,18 @@ inOrder('one chain of channels', () => {
       transactions: [{ target: null, transactionKind: 'contract_deployment' }],
     })
     await done(prepared, partner.address)
-    await done(await prepare(DEPLOY, partner.address, setup()), partner.address)
+    const own = await prepare(DEPLOY, partner.address, setup())
+    // A stranger's of the same class, in the partner's name, neither is the partner's nor in its way.
+    const copy = own.transactions[0]?.calldata
+    const stranger = await person()
+    const sent = { account: stranger.address, chain: null, data: copy, gas: 8_000_000n } as const
+    await world.scene.client.waitForTransactionReceipt({
+      hash: await world.scene.client.sendTransaction(sent),
+    })
+    const { channels } = await world.scene.caughtUp(world.canonical)
+    expect(channels.filter(({ state }) => state.shareClass === 'A')).toHaveLength(1)
+    expect(await deploying({})).toEqual([])
+    await done(own, partner.address)
     expect(await deploying({})).toEqual(['channel_exists'])
     expect(await reasons(byManager, manager, setup())).toEqual(['channel_exists'])
     const managed = await prepare(byManager, manager, setup({ shareClass: 'B' }))
@@ -259,6 +270,8 @@ inOrder('one chain of channels', () => {
         .items.filter((row) => String(row[member]).includes(stranger.address.toLowerCase()))
     expect(await ofStranger('/v1/wrappers', 'resellerAddress')).toHaveLength(1)
     expect(await ofStranger('/v1/partner-programs', 'id')).toEqual([])
+    // Nor is it a partner or a curator for having written itself into one.
+    expect(await ofStranger('/v1/entities', 'id')).toEqual([])
   })
 
   test('a wrapper takes what its cap and its vault allow, and pays what its vault pays', async () => {
