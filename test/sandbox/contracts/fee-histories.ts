@@ -1,5 +1,5 @@
 import type { Dice } from '../dice.ts'
-import { type ChannelModel, QUEUE, type VaultModel } from './fee-model.ts'
+import { CHANNEL, type ChannelModel, QUEUE, Refused, type VaultModel } from './fee-model.ts'
 import { usd } from './world.ts'
 
 /** Whoever holds shares of a vault or its channel, beside those who are paid fees. */
@@ -17,13 +17,25 @@ export type Act =
   | { readonly kind: 'setCuratorFee'; readonly borrowerManager: bigint }
   | { readonly kind: 'channelDeposit'; readonly who: string; readonly assets: bigint }
   | { readonly kind: 'channelRedeem' | 'claimFeeShares'; readonly who: string; readonly shares: bigint }
+  | { readonly kind: 'channelRequest'; readonly who: string; readonly shares: bigint }
+  | {
+      readonly kind: 'channelTransfer'
+      readonly who: string
+      readonly to: string
+      readonly shares: bigint
+    }
+  /** The channel itself stands for everybody. */
+  | { readonly kind: 'block'; readonly who: string; readonly blocked: boolean }
 export type ActKind = Act['kind']
 
 const KINDS: readonly ActKind[] = [
   ...(['deposit', 'deposit', 'withdraw', 'request', 'claim', 'allocate', 'deallocate'] as const),
   ...(['gain', 'lose', 'setFees', 'setCuratorFee', 'accrue'] as const),
   ...(['channelDeposit', 'channelDeposit', 'channelRedeem', 'claimFeeShares', 'claimBorrowerFee'] as const),
+  ...(['channelRequest', 'channelTransfer', 'block'] as const),
 ]
+/** Whom the curator blocks, and to whom channel shares are sent; to the channel itself none can be. */
+const NAMED = [...HOLDERS, 'owner', CHANNEL] as const
 
 /** Draw what happens next; often it is refused. */
 export function drawAct(dice: Dice, vault: VaultModel, channel: ChannelModel, cash: bigint): Act {
@@ -37,10 +49,15 @@ export function drawAct(dice: Dice, vault: VaultModel, channel: ChannelModel, ca
       return { kind, who, assets: dice.amount(vault.toAssets(vault.shares.of(who)) + 2n) }
     case 'request':
       return { kind, who, shares: dice.amount(vault.shares.of(who) + 2n) }
-    case 'channelRedeem': {
+    case 'channelRedeem':
+    case 'channelRequest': {
       const held = channel.shares.of(who)
       return { kind, who, shares: dice.upTo(3) === 0 ? held : dice.amount(held + 2n) }
     }
+    case 'channelTransfer':
+      return { kind, who, to: dice.pick(NAMED), shares: dice.amount(channel.shares.of(who) + 2n) }
+    case 'block':
+      return { kind, who: dice.pick(NAMED), blocked: dice.upTo(2) === 0 }
     case 'claimFeeShares':
       return { kind, who, shares: dice.amount(channel.feeShares() + 2n) }
     case 'allocate':
@@ -89,6 +106,7 @@ export function performOnModel(act: Act, vault: VaultModel, channel: ChannelMode
       vault.state.idle += act.assets
       return -act.assets
     case 'lose':
+      if (act.assets > vault.state.idle) throw new Refused('idle')
       vault.state.idle -= act.assets
       return act.assets
     case 'setFees':
@@ -102,6 +120,15 @@ export function performOnModel(act: Act, vault: VaultModel, channel: ChannelMode
       return -act.assets
     case 'channelRedeem':
       return channel.redeem(act.who, act.shares)
+    case 'channelRequest':
+      channel.request(act.who, act.shares)
+      return 0n
+    case 'channelTransfer':
+      channel.transfer(act.who, act.to, act.shares)
+      return 0n
+    case 'block':
+      channel.setBlocked(act.who, act.blocked)
+      return 0n
     case 'claimFeeShares':
       channel.claimFeeShares(act.shares, act.who)
       return 0n

@@ -155,11 +155,11 @@ export function createVaultModel() {
       pay(owner, assets, burnt)
       return assets
     },
-    request: (owner: string, asked: bigint): void => {
+    request: (owner: string, asked: bigint, receiver = owner): void => {
       if (toAssets(asked) === 0n) throw new Refused('nothing')
       shares.burn(owner, asked)
       shares.mint(QUEUE, asked)
-      state.queue.push({ receiver: owner, shares: asked })
+      state.queue.push({ receiver, shares: asked })
     },
     /** Pay the oldest request. */
     claim: (): { readonly receiver: string; readonly assets: bigint } => {
@@ -195,13 +195,18 @@ export const CHANNEL = 'channel'
 
 export type ChannelModel = ReturnType<typeof createChannelModel>
 
-/** The arithmetic of a channel of that vault; its reseller's fees a year and of the gain. Source: PartnerChannel.sol. */
+/** The arithmetic of a channel of that vault; its reseller, the owner, has fees a year and of the gain. Source: PartnerChannel.sol. */
 export function createChannelModel(vault: VaultModel, resellerBps: bigint, borrowerBps: bigint) {
   const shares = createShares()
   const price = () => vault.toAssets(wad * VIRTUAL)
   const state = {
     ...{ highWaterMark: price(), accruedAt: vault.state.now },
     ...{ feeShares: 0n, borrowerFeeShares: 0n, feeSharesClaimed: 0n, borrowerFeeClaimed: 0n },
+    blocked: new Set<string>(),
+  }
+  /** Where the channel is blocked, nobody is free. */
+  const requireOpen = (...names: readonly string[]): void => {
+    if ([CHANNEL, ...names].some((name) => state.blocked.has(name))) throw new Refused('blocked')
   }
   const held = () => vault.shares.of(CHANNEL)
 
@@ -250,14 +255,36 @@ export function createChannelModel(vault: VaultModel, resellerBps: bigint, borro
     totalAssets: () => vault.toAssets(held()),
     feeShares: () => state.feeShares + dueFees().resellerShares,
     borrowerFeeAssets: () => toAssets(state.borrowerFeeShares + dueFees().borrowerShares),
+    setBlocked: (account: string, blocked: boolean): void => {
+      if (blocked) state.blocked.add(account)
+      else state.blocked.delete(account)
+    },
     deposit: (owner: string, assets: bigint): bigint => {
+      requireOpen(owner)
       const minted = (vault.toShares(assets) * (totalSupply() + VIRTUAL)) / (held() + 1n)
       accrue()
       shares.mint(owner, minted)
       vault.deposit(CHANNEL, assets)
       return minted
     },
+    /** Put what the shares stand for into the vault's queue, which pays the owner whether it is blocked by then or not. */
+    request: (owner: string, burnt: bigint): void => {
+      requireOpen(owner)
+      const asked = (burnt * (held() + 1n)) / (totalSupply() + VIRTUAL)
+      if (burnt > shares.of(owner)) throw new Refused('shares')
+      if (vault.toAssets(asked) === 0n) throw new Refused('nothing')
+      accrue()
+      shares.burn(owner, burnt)
+      vault.request(CHANNEL, asked, owner)
+    },
+    transfer: (from: string, to: string, sent: bigint): void => {
+      requireOpen(from, to)
+      if (to === CHANNEL) throw new Refused('receiver')
+      shares.burn(from, sent)
+      shares.mint(to, sent)
+    },
     redeem: (owner: string, burnt: bigint): bigint => {
+      requireOpen(owner)
       const assets = toAssets(burnt)
       if (burnt > maxRedeem(owner)) throw new Refused('redeem')
       if (assets > min(vault.toAssets(held()), vault.freeAssets())) throw new Refused('free')
@@ -267,6 +294,7 @@ export function createChannelModel(vault: VaultModel, resellerBps: bigint, borro
       return assets
     },
     claimFeeShares: (claimed: bigint, recipient: string): void => {
+      requireOpen('owner', recipient)
       if (claimed === 0n || claimed > state.feeShares + dueFees().resellerShares) throw new Refused('claim')
       accrue()
       state.feeShares -= claimed
@@ -275,6 +303,7 @@ export function createChannelModel(vault: VaultModel, resellerBps: bigint, borro
       shares.mint(recipient, claimed)
     },
     claimBorrowerFee: (): bigint => {
+      requireOpen('owner')
       const assets = toAssets(state.borrowerFeeShares + dueFees().borrowerShares)
       if (assets === 0n) throw new Refused('nothing')
       if (assets > min(vault.toAssets(held()), vault.freeAssets())) throw new Refused('free')
