@@ -30,8 +30,6 @@ export type SavingScene = {
   readonly reject: () => Promise<void>
   /** What the service has. */
   readonly saved: () => Saved
-  /** Let the service forget the keys that it performed, as it may after a day. */
-  readonly forgetKeys: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -101,7 +99,6 @@ export async function createSavingScene(): Promise<SavingScene> {
       performed: texts("SELECT request_id AS text FROM audit WHERE action = 'prepareWorkflow'").length,
       keys: texts("SELECT key AS text FROM idempotency WHERE key NOT LIKE '%-%' ORDER BY at_ms"),
     }),
-    forgetKeys: () => withService((db) => db.exec('DELETE FROM idempotency')),
     stop: async () => {
       await sandbox.stop()
       removeDirectory(sandbox.directory)
