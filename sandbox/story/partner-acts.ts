@@ -1,7 +1,8 @@
+import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import { roll } from './story.ts'
 
 /** Investors of the story. */
-const INVESTORS = 2
+export const INVESTORS = 2
 
 /** What happens at the two channels and at the vault of the weather. `investor` is an index below {@link INVESTORS}. */
 export type PartnerAct =
@@ -22,6 +23,8 @@ export type PartnerAct =
   | { readonly act: 'lend'; readonly investor: number; readonly assets: bigint }
   | { readonly act: 'queue'; readonly investor: number; readonly sharesBps: bigint }
   | { readonly act: 'pay'; readonly investor: number }
+  /** A part of an investor's shares of the vault goes to the next one: no policy forbids it there. */
+  | { readonly act: 'send'; readonly investor: number; readonly sharesBps: bigint }
   /** The owner changes what the vault charges, within its caps. */
   | {
       readonly act: 'charge'
@@ -29,6 +32,10 @@ export type PartnerAct =
       readonly performanceFeeBps: number
     }
   | { readonly act: 'charge borrowers'; readonly borrowerManagerFeeBps: number }
+  /** It sets how much the vault may lend to its market, far above what it does. */
+  | { readonly act: 'cap'; readonly absoluteCapAssets: bigint }
+  /** It lets its partner move the vault's assets for a while, as one who stands in. */
+  | { readonly act: 'appoint'; readonly appointed: boolean }
   /** The weather's curator keeps an investor out of its channel for a while. */
   | { readonly act: 'block'; readonly investor: number; readonly blocked: boolean }
   /** It shows the vault's market to its public, or not: a record at the service. */
@@ -37,7 +44,28 @@ export type PartnerAct =
   | { readonly act: 'claim shares' }
   | { readonly act: 'claim assets' }
 
+/** What each act is among the workflow types: what would be prepared by who did it through the service. */
+export const WORKFLOW_OF_ACT = {
+  deposit: 'role.investor.partnerWrapperDeposit',
+  redeem: 'role.investor.partnerWrapperRedeem',
+  lend: 'deposit',
+  queue: 'role.lender.investorRequestRedeem',
+  pay: 'role.lender.investorFulfillRedeem',
+  send: 'role.lender.vaultShareMobilityInvestorAction',
+  charge: 'role.vault_owner.vaultFeeConfigUpdate',
+  'charge borrowers': 'role.vault_owner.vaultCuratorFeeSettingsSave',
+  cap: 'role.vault_owner.vaultCuratorCapsSettingsSave',
+  appoint: 'role.vault_owner.vaultAllocatorUpdate',
+  block: 'role.curator.partnerChannelBlockedUpdate',
+  list: 'role.curator.vaultMarketListingSave',
+  'claim shares': 'role.partner.partnerFeeSharesClaim',
+  'claim assets': 'role.partner.partnerBorrowerFeeClaim',
+} as const satisfies Readonly<Record<PartnerAct['act'], WorkflowType>>
+
 type ChannelName = 'partnerChannel' | 'weatherChannel'
+
+/** Of sUSD, in base units. */
+const whole = (dollars: number): bigint => BigInt(dollars) * 10n ** 6n
 
 /** An investor comes and leaves once in so many ticks, the next one half a round later. */
 const INVESTOR_TICKS = 40
@@ -62,7 +90,6 @@ function investorActs(seed: number, tick: number, investor: number): readonly Pa
   const between = (what: string, least: number, most: number) =>
     Math.round(least + (most - least) * chance(what))
   const channel = chance('channel') < 0.5 ? 'partnerChannel' : 'weatherChannel'
-  const whole = (dollars: number) => BigInt(dollars) * 10n ** 6n
   switch (own % INVESTOR_TICKS) {
     case 5:
       return [{ act: 'deposit', investor, channel, assets: whole(between('in', 1_000, 20_000)) }]
@@ -74,6 +101,8 @@ function investorActs(seed: number, tick: number, investor: number): readonly Pa
       return [{ act: 'pay', investor }]
     case 25:
       return [{ act: 'redeem', investor, channel, sharesBps: BigInt(between('out', 1_000, 6_000)) }]
+    case 30:
+      return [{ act: 'send', investor, sharesBps: BigInt(between('sent', 100, 500)) }]
     default:
       return []
   }
@@ -86,14 +115,20 @@ function ownerActs(seed: number, tick: number): readonly PartnerAct[] {
   const kept = between('kept out', 0, INVESTORS - 1)
   // No investor acts in the ticks of a block: what one does follows from the chain before the tick.
   switch (tick % OWNER_TICKS) {
+    case 7:
+      return [{ act: 'cap', absoluteCapAssets: whole(between('cap', 8_000_000, 12_000_000)) }]
     case 12: {
       const managementFeeBps = between('management', 50, 150)
       return [{ act: 'charge', managementFeeBps, performanceFeeBps: between('performance', 500, 1_500) }]
     }
     case 18:
       return [{ act: 'claim shares' }]
+    case 22:
+      return [{ act: 'appoint', appointed: true }]
     case 27:
       return [{ act: 'list', listed: false }]
+    case 32:
+      return [{ act: 'appoint', appointed: false }]
     case 37:
       return [{ act: 'list', listed: true }]
     case 42:

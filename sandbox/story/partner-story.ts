@@ -1,4 +1,13 @@
-import { type Address, createPublicClient, encodeFunctionData, type Hex, http, type PublicClient } from 'viem'
+import {
+  type Address,
+  createPublicClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  keccak256,
+  type PublicClient,
+  stringToHex,
+} from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import type { z } from 'zod'
 import type { marketListingInput } from '../../src/service/contract/channel-inputs.ts'
@@ -9,7 +18,7 @@ import { lendingMarketAbi, lendingVaultAbi, partnerChannelAbi } from '../contrac
 import type { Deployment } from '../deploy/deploy.ts'
 import { lower } from '../indexer/logs.ts'
 import type { ServiceRecord } from '../service/records.ts'
-import { type PartnerAct, partnerActs } from './partner-acts.ts'
+import { INVESTORS, type PartnerAct, partnerActs } from './partner-acts.ts'
 import type { SideStory } from './weather.ts'
 
 /** Who acts: none of them is a role of a keeper, whose nonces are its own. */
@@ -25,6 +34,7 @@ type Scene = {
 }
 
 const BPS = 10_000n
+const ALLOCATOR_ROLE = keccak256(stringToHex('ALLOCATOR_ROLE'))
 /** Requests that are paid at once at most: there are never more than a few. */
 const PAID_MAX = 8n
 /** How often the vault's idle assets are looked at. */
@@ -32,7 +42,7 @@ const REFILL_TICKS = 5
 
 /**
  * Create the story of the channels: investors deposit and redeem through them, queue shares of the weather's vault and are
- * paid, its owner changes fees, its curator keeps one of them out and hides its market for a while, and its partner claims what
+ * paid, or send some to each other, its owner changes fees, its cap and who allocates, its curator keeps one of them out and hides its market for a while, and its partner claims what
  * it earned. What to do follows from the seed, the tick and the
  * chain alone, so that a restart goes on.
  */
@@ -70,6 +80,15 @@ function callsOf(scene: Scene, act: PartnerAct, nowS: bigint): Promise<readonly 
       return queue(scene, act.investor, act.sharesBps)
     case 'pay':
       return pay(scene, act.investor)
+    case 'send':
+      return sendShares(scene, act.investor, act.sharesBps)
+    case 'cap':
+      return setCap(scene, act.absoluteCapAssets)
+    case 'appoint': {
+      const args = [ALLOCATOR_ROLE, privateKeyToAddress(keys.weatherPartner)] as const
+      const functionName = act.appointed ? 'grantRole' : 'revokeRole'
+      return ofVault(keys.weatherOwner, encodeFunctionData({ abi: lendingVaultAbi, functionName, args }))
+    }
     case 'charge': {
       const recipient = privateKeyToAddress(keys.weatherOwner)
       const args = [act.managementFeeBps, act.performanceFeeBps, recipient] as const
@@ -150,6 +169,31 @@ async function queue(scene: Scene, investor: number, sharesBps: bigint): Promise
   if (shares === 0n) return []
   const data = encodeFunctionData({ ...of, functionName: 'requestWithdrawal', args: [shares, who.address] })
   return [{ from: who.key, to: of.address, data }]
+}
+
+/** Send a part of an investor's shares of the weather's vault to the next investor. */
+async function sendShares(scene: Scene, investor: number, sharesBps: bigint): Promise<readonly Call[]> {
+  const [who, next] = [investorOf(scene, investor), investorOf(scene, (investor + 1) % INVESTORS)]
+  if (who === undefined || next === undefined) return []
+  const of = { address: scene.contracts.weatherVault.address, abi: lendingVaultAbi } as const
+  const held = await scene.reader.readContract({ ...of, functionName: 'balanceOf', args: [who.address] })
+  const shares = (held * sharesBps) / BPS
+  if (shares === 0n) return []
+  const data = encodeFunctionData({ ...of, functionName: 'transfer', args: [next.address, shares] })
+  return [{ from: who.key, to: of.address, data }]
+}
+
+/** Change how much the weather's vault may lend to its market, and nothing else of its listing. */
+async function setCap(
+  { reader, contracts, keys }: Scene,
+  absoluteCapAssets: bigint,
+): Promise<readonly Call[]> {
+  const of = { address: contracts.weatherVault.address, abi: lendingVaultAbi } as const
+  const market = contracts.btcMarket.address
+  const listing = await reader.readContract({ ...of, functionName: 'listing', args: [market] })
+  const args = [market, { ...listing, absoluteCapAssets }] as const
+  const data = encodeFunctionData({ ...of, functionName: 'setListing', args })
+  return [{ from: keys.weatherOwner, to: of.address, data }]
 }
 
 async function pay(scene: Scene, investor: number): Promise<readonly Call[]> {

@@ -9,7 +9,7 @@ import { lendingVaultAbi, partnerChannelAbi } from '../../../sandbox/contracts/a
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
 import type { ServiceRecord } from '../../../sandbox/service/records.ts'
 import { createLendingStory } from '../../../sandbox/story/lending-story.ts'
-import { partnerActs } from '../../../sandbox/story/partner-acts.ts'
+import { partnerActs, WORKFLOW_OF_ACT } from '../../../sandbox/story/partner-acts.ts'
 import { createPartnerStory } from '../../../sandbox/story/partner-story.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { startAnvil } from '../../support/anvil.ts'
@@ -24,6 +24,31 @@ test('nobody is blocked or let in by the block that it acts in, and who is kept 
       for (const ofTick of acts.filter((some) => some.some(({ act }) => act === 'block'))) {
         expect(ofTick).toHaveLength(1)
       }
+    }),
+    { numRuns: 50 },
+  )
+})
+
+/** The workflow types of owners, partners, curators, investors and lenders; a deposit into a vault is older. */
+const isNewer = (type: string) => /^role\.(vault_owner|partner|curator|investor|lender)\./.test(type)
+
+test('in its first two minutes there are at least twelve of the newer workflow types, whatever the seed', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1_000_000 }), (seed) => {
+      const acts = Array.from({ length: 120 }, (_, tick) => partnerActs(seed, tick)).flat()
+      const types = new Set(acts.map(({ act }) => WORKFLOW_OF_ACT[act]).filter(isNewer))
+      expect(types.size).toBeGreaterThanOrEqual(12)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('who stands in is appointed and let go in each of the owner’s rounds', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1_000_000 }), fc.nat(1_000), (seed, round) => {
+      const acts = Array.from({ length: 60 }, (_, i) => partnerActs(seed, round * 60 + i)).flat()
+      const appointed = acts.flatMap((one) => (one.act === 'appoint' ? [one.appointed] : []))
+      expect(appointed).toEqual([true, false])
     }),
     { numRuns: 50 },
   )
@@ -49,6 +74,7 @@ test('is the same for the same seed, in any order of ticks, and has something of
         'charge borrowers',
         'block',
         'list',
+        ...['send', 'cap', 'appoint'],
       ]
       expect(new Set(first.map(({ act }) => act))).toEqual(
         new Set([...kinds, 'claim shares', 'claim assets']),
@@ -137,10 +163,30 @@ test('owners, partners and investors act on the chain, and none of their calls f
       'CuratorFeeSet',
       'WithdrawalRequested',
       'WithdrawalPaid',
+      ...['ListingSet', 'RoleGranted', 'RoleRevoked', 'Transfer'],
     ]),
     expect.arrayContaining([...moves, 'FeeSharesClaimed', 'BorrowerFeeClaimed', 'BlockedSet']),
     expect.arrayContaining(moves),
   ])
+  const [one, other] = keys.channelInvestors.map((investor) => privateKeyToAddress(investor))
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ]) {
+    const sent = await client.getContractEvents({
+      ...{ abi: lendingVaultAbi, address: weatherVault.address, eventName: 'Transfer' },
+      ...{ args: { from, to }, fromBlock: startBlock + 1n },
+    })
+    expect(sent.length).toBeGreaterThan(0)
+  }
+  // Who stood in is gone again.
+  const standIn = privateKeyToAddress(keys.weatherPartner)
+  expect(
+    await client.readContract({
+      ...{ address: weatherVault.address, abi: lendingVaultAbi, functionName: 'hasRole' },
+      args: [keccak256(toHex('ALLOCATOR_ROLE')), standIn],
+    }),
+  ).toBe(false)
   const key = `${weatherVault.address}:${deployment.contracts.btcMarket.address}`.toLowerCase()
   expect(saved).toMatchObject([false, true].map((listed) => ({ key, body: { listed }, status: 'saved' })))
   // A keeper counts its own nonces.
