@@ -39,7 +39,9 @@ export function partnerCalls(
   })
   return [
     ...ownedSetup.map((data) => ({ from: owner.privateKey, to: ownedVault.address, data })),
-    ...weatherSetup.map((data) => ({ from: keys.weatherOwner, to: weatherVault.address, data })),
+    ...[...weatherSetup, ...keys.channelInvestors.map(trust)].map((data) => ({
+      ...{ from: keys.weatherOwner, to: weatherVault.address, data },
+    })),
     ...[owner, partner, investor].map(({ privateKey }) => mint(keys, sUSD.address, privateKey, purseAssets)),
     approve(investor.privateKey, sUSD.address, ownedVault.address, DIRECT_ASSETS),
     approve(investor.privateKey, sUSD.address, partnerChannel.address, CHANNEL_ASSETS),
@@ -51,6 +53,13 @@ export function partnerCalls(
     ]),
   ]
 }
+
+/** Name an investor as one whom shares may go to, should its vault's manager ever say that not everybody is. */
+const trust = (investor: Hex): Hex =>
+  encodeFunctionData({
+    ...{ abi: lendingVaultAbi, functionName: 'setTrustedRecipient' },
+    args: [privateKeyToAddress(investor), true],
+  })
 
 /** Let the investors deposit what {@link partnerCalls} gave them, in vaults and through channels. Pure. */
 export function firstDeposits({ contracts }: Deployment, keys: SandboxKeys): readonly Call[] {

@@ -28,7 +28,7 @@ export type NavReport = {
 }
 
 /** The fields of a NAV report as EIP-712 types them. */
-const navReportTypes = {
+export const navReportTypes = {
   NavReport: [
     { name: 'asset', type: 'address' },
     { name: 'reportType', type: 'bytes32' },
