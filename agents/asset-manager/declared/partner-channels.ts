@@ -51,8 +51,10 @@ function absentStep(
     personOf(declared.reseller, seen),
     personOf(declared.curator, seen),
   ]
+  // Anybody can deploy a channel that names our partner: one that nobody entitled deployed has no manager, and is not for us to pin.
   const there = seen.wrappers.find(
     (one) =>
+      one.managerId !== null &&
       (one.vaultId === row.id || one.vaultId === row.address) &&
       one.resellerAddress === resellerAddress &&
       one.shareClass === declared.shareClass,

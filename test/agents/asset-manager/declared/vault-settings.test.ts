@@ -316,6 +316,9 @@ describe('a step', () => {
       outcome: { check: 'channel_not_pinned' },
       pin: { list: 'contracts', name: 'partner', address: CHANNEL },
     })
+    // A stranger's is neither in the way nor to be pinned.
+    const strange = { ...seen, wrappers: [{ ...wrapper, managerId: null }] }
+    expect(differencesOf(strange, declared)).toEqual(differencesOf(seen, declared))
   })
 
   it('waits for its vault: to be there, to be pinned, to be read, to be of its asset', () => {
