@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { assetAbi, lendingVaultAbi, partnerChannelAbi } from '../../../../sandbox/contracts/abis.ts'
 import { loadArtifacts } from '../../../../sandbox/contracts/artifacts.ts'
 import type { ChannelRead } from '../../../../sandbox/indexer/state.ts'
+import { same } from '../../../../sandbox/service/same.ts'
 import type { PreparedWorkflow } from '../../../../src/service/contract/prepared-workflow.ts'
 import type { WorkflowInput } from '../../../../src/service/contract/workflow-types.ts'
 import { inOrder } from '../../../support/in-order.ts'
@@ -209,17 +210,6 @@ inOrder('one chain of channels', () => {
       'partner_not_approved',
     ])
 
-    // At the highest fees and the largest cap.
-    const prepared = await prepare(
-      DEPLOY,
-      partner.address,
-      setup({ shareClass: 'Top', capAssets: String(2n ** 128n - 1n) }),
-    )
-    expect(prepared).toMatchObject({
-      preflight: { revalidateAtExecution: ['intent_not_expired'] },
-      transactions: [{ target: null, transactionKind: 'contract_deployment' }],
-    })
-    await done(prepared, partner.address)
     const own = await prepare(DEPLOY, partner.address, setup())
     // A stranger's of the same class, in the partner's name, neither is the partner's nor in its way.
     const copy = own.transactions[0]?.calldata
@@ -231,6 +221,26 @@ inOrder('one chain of channels', () => {
     const { channels } = await world.scene.caughtUp(world.canonical)
     expect(channels.filter(({ state }) => state.shareClass === 'A')).toHaveLength(1)
     expect(await deploying({})).toEqual([])
+    const shown = async (path: string) =>
+      page
+        .parse(await world.ask(path))
+        .items.filter(
+          ({ id }) => id === `${prime}:${partner.address}`.toLowerCase() || same(id, partner.address),
+        )
+    expect(await shown('/v1/partner-programs')).toMatchObject([{ status: 'approved' }])
+    // At the highest fees and the largest cap.
+    const prepared = await prepare(
+      DEPLOY,
+      partner.address,
+      setup({ shareClass: 'Top', capAssets: String(2n ** 128n - 1n) }),
+    )
+    expect(prepared).toMatchObject({
+      preflight: { revalidateAtExecution: ['intent_not_expired'] },
+      transactions: [{ target: null, transactionKind: 'contract_deployment' }],
+    })
+    await done(prepared, partner.address)
+    expect(await shown('/v1/partner-programs')).toMatchObject([{ status: 'active' }])
+    expect(await shown('/v1/entities')).toMatchObject([{ kind: 'partner', name: 'Ann', status: 'active' }])
     await done(own, partner.address)
     expect(await deploying({})).toEqual(['channel_exists'])
     expect(await reasons(byManager, manager, setup())).toEqual(['channel_exists'])
