@@ -54,7 +54,7 @@ it('raises an alarm where the chain left a block that accounts go on from, and s
     {
       ...{ nodes, journal: { byNonce: async () => null } },
       accounts: { last: () => page(isLeft), add: accounts.add },
-      clock: { ...systemClock, nowMs: () => nowMs },
+      clock: { ...systemClock, monotonicMs: () => nowMs },
       log: { info: report, warn: report },
       alarm: ({ code, facts }: RolekeeperError) => report(`${code} ${facts.signer}`),
       metrics: {

@@ -71,7 +71,7 @@ inOrder('what may be lost, on one chain', () => {
               return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
             },
           },
-          ...{ log, clock: { ...systemClock, nowMs: () => now.ms } },
+          ...{ log, clock: { ...systemClock, nowMs: () => now.ms, monotonicMs: () => now.ms } },
           journal: {
             getValue: async (key) => values.get(key) ?? null,
             setValue: async (key, value) => {

@@ -37,7 +37,7 @@ function watch(logs: MinedLog[], lost: readonly number[] = []) {
     [{ signer: { address: SIGNER } } as AgentConfig],
     { markets: [{ address: MARKET }] } as never,
     {
-      clock: { nowMs: () => chain.nowMs } as never,
+      clock: { monotonicMs: () => chain.nowMs } as never,
       log: createLog({ level: 'silent', secrets: [] }),
       nodes: {
         recent: async () => headAt(chain.head),

@@ -25,7 +25,7 @@ test('finds what contracts may take, whoever allowed it, and until it is gone: a
       return scene.nodes.calls(calls)
     },
   }
-  const clock = { ...systemClock, nowMs: () => now.ms }
+  const clock = { ...systemClock, monotonicMs: () => now.ms }
   const allow = async (spender: Address, assets: bigint) => {
     await world.sUSD.write.approve([spender, assets], by(owner))
     // Reads are at the newest head.
@@ -57,7 +57,7 @@ test('knows nothing of what stands once the looks at all have failed for five mi
     calls: async (calls) =>
       token.answers || calls.length < 15 ? scene.nodes.calls(calls) : calls.map(() => null),
   }
-  const clock = { ...systemClock, nowMs: () => now.ms }
+  const clock = { ...systemClock, monotonicMs: () => now.ms }
   const standing = createStandingAllowances(owner, deployment, { nodes, clock, log })
   await standing.now()
   token.answers = false
@@ -71,7 +71,7 @@ test('knows nothing of what stands once the looks at all have failed for five mi
 
 test('finds what a workflow of ours allowed as soon as it landed, though its workflow reverted or expired before the next look', async () => {
   const { world, liquidator: owner, deployment, nodes } = scene
-  const clock = { ...systemClock, nowMs: () => 1_000 }
+  const clock = { ...systemClock, monotonicMs: () => 1_000 }
   const token = world.sUSD.address.toLowerCase() as Address
   const market = deployment.markets[0]?.address ?? owner
   const vault = deployment.vaults[0]?.address ?? owner
@@ -97,7 +97,7 @@ test('is asked once for those who ask within a second of what was asked ahead, a
   }
   const standing = createStandingAllowances(owner, deployment, {
     ...{ nodes, log },
-    clock: { ...systemClock, nowMs: () => now.ms },
+    clock: { ...systemClock, monotonicMs: () => now.ms },
   })
   const [token, spender] = [deployment.assets[0]?.address ?? owner, deployment.vaults[0]?.address ?? owner]
   standing.expect([{ token, spender }])
@@ -114,9 +114,4 @@ test('is asked once for those who ask within a second of what was asked ahead, a
   now.ms += 1_000
   await standing.now()
   expect(asked).toHaveLength(4)
-  // A clock that was set back makes nothing younger.
-  standing.ahead()
-  now.ms -= 30_000
-  await standing.now()
-  expect(asked).toHaveLength(6)
 })

@@ -202,7 +202,7 @@ function watchLosses(
       loss: { perHourUsdMicros: usd('2000'), perDayUsdMicros: usd('3000') },
     },
     {
-      ...{ nodes, log, clock: { ...systemClock, nowMs: () => nowMs } },
+      ...{ nodes, log, clock: { ...systemClock, nowMs: () => nowMs, monotonicMs: () => nowMs } },
       journal: {
         getValue: async (key) => values.get(key) ?? null,
         setValue: async (key, value) => {

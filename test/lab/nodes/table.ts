@@ -1,0 +1,32 @@
+import type { Outcome } from './cell.ts'
+import { FAILURES, METHODS } from './failures.ts'
+
+/** Whether the chain was followed on, or what stood still was named; and all is as before after it. */
+export const isRight = ({ goesOn, named, recovers }: Outcome): boolean =>
+  recovers && (goesOn || named.length > 0)
+
+/** A row for each method and whose nodes fail, a column for each way; Markdown. */
+export function tableOf(outcomes: readonly Outcome[]): string {
+  const failures = Object.keys(FAILURES)
+  const rows = METHODS.flatMap((method) =>
+    (['one', 'all'] as const).flatMap((nodes) => {
+      const own = outcomes.filter((each) => each.method === method && each.nodes === nodes)
+      if (own.length === 0) return []
+      const cells = failures.map((failure) => textOf(own.find((each) => each.failure === failure)))
+      return [`| \`${method}\` | ${nodes} | ${cells.join(' | ')} |`]
+    }),
+  )
+  return [
+    `| method | nodes | ${failures.join(' | ')} |`,
+    `|${'---|'.repeat(failures.length + 2)}`,
+    ...rows,
+  ].join('\n')
+}
+
+function textOf(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return ''
+  const { goesOn, named, recovers, calls } = outcome
+  if (!recovers) return 'does not recover'
+  if (goesOn) return calls === 0 ? 'not asked' : 'goes on'
+  return named.length === 0 ? 'NOT NAMED' : (named[0] ?? '')
+}
