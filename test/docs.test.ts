@@ -145,6 +145,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run contracts', 'takes a minute, and changes files only where a contract did'],
   ['npm run properties', 'takes a minute; the same files are in this suite'],
   ['npm run simulate', 'takes minutes; test/lab/simulation covers it'],
+  ['npm run nodes', 'takes an hour; test/lab/nodes covers some of it'],
   ['npm test', 'is this suite'],
   ['rolekeeper sandbox', 'test/lab/conformance covers it'],
   ['npm start -- --json --for', 'takes minutes'],
