@@ -43,8 +43,6 @@ type FleetDeps = {
 /** Between two tries to reach a Redis that holds nothing for us yet. */
 const AGAIN_MS = 1_000
 
-const monotonicMs = () => performance.now()
-
 /**
  * Sit in a fleet, on records in Redis: each seat that this instance comes to hold is a term of its own. A Redis that is away
  * is waited for. Throws `journal.locked`, `fleet.witness`, why every policy was refused, and what is wrong with `journal.redis`.
@@ -118,6 +116,7 @@ class FleetSeating implements Seating {
 
   constructor(config: RunConfig, fleet: NonNullable<RunConfig['fleet']>, deps: Parts) {
     const { clock, store, witnesses, alarm, close } = deps
+    const { monotonicMs } = clock
     const { replicas } = storeConfigOf(config)
     const { instance, roster, leaseMs } = fleet
     this.#config = config
@@ -135,7 +134,7 @@ class FleetSeating implements Seating {
     this.#attestation = createAttestation({
       ...{ store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting: alarm },
     })
-    this.#chainTime = createChainTime({ nowMs: clock.nowMs, monotonicMs })
+    this.#chainTime = createChainTime(clock)
     this.#wakeups = createWakeups(config, { clock, alarm })
     // How far the feed of one process has come is nothing to the next: the first look is at everything.
     const values = new Map<string, string | null>()
@@ -187,7 +186,7 @@ class FleetSeating implements Seating {
       seatFreeMs: seen?.freeMs ?? 0,
       isStandby: this.#why !== null,
       instances: seen?.instances ?? 0,
-      redisSilentMs: seen === null ? null : monotonicMs() - seen.atMs,
+      redisSilentMs: seen === null ? null : this.#deps.clock.monotonicMs() - seen.atMs,
       isRedisUnfit: this.#upkeep?.failing() != null,
       isQueueDeaf: this.#wakeups.isDeaf(),
     }
@@ -215,7 +214,8 @@ class FleetSeating implements Seating {
     this.#upkeep = startStoreUpkeep({ store, clock, onState: (problem) => problem && alarm(problem) })
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
-      ...{ store, instance, seats, leaseMs, lagMs, clock, monotonicMs, attestation: this.#attestation },
+      ...{ store, instance, seats, leaseMs, lagMs, clock, attestation: this.#attestation },
+      monotonicMs: clock.monotonicMs,
       ...{ place: placeOf(directory), release: version, ...(zone === undefined ? {} : { zone }) },
       agreement: () => agreementOf(candidates, version, limits),
       blockOffMs: this.#chainTime.offMs,

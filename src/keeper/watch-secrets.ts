@@ -52,8 +52,8 @@ export function watchSecrets(
   ]
   return {
     state: () => {
-      const nowMs = clock.monotonicMs()
-      const [reference] = [...refusedAtMs].find(([, atMs]) => nowMs - atMs < REFUSED_MS) ?? []
+      const monotonicMs = clock.monotonicMs()
+      const [reference] = [...refusedAtMs].find(([, atMs]) => monotonicMs - atMs < REFUSED_MS) ?? []
       const refused = reference === undefined ? null : notTaken(reference, replacedAtMs.get(reference) ?? 0)
       return { unread, refused }
     },

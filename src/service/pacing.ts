@@ -38,23 +38,23 @@ export function createPacer(
   let closedUntilMs = 0
 
   const learn = (headers: Headers) => {
-    const nowMs = clock.monotonicMs()
+    const monotonicMs = clock.monotonicMs()
     const left = integer(headers[names.remaining])
     const resetSeconds = integer(headers[names.resetSeconds])
     if (left !== undefined && resetSeconds !== undefined) {
       // What is in flight may not be counted yet: assume that it is not.
       remaining = left - inFlight
-      resetAtMs = nowMs + Math.min(resetSeconds * 1_000, CLOSED_MS_MAX)
+      resetAtMs = monotonicMs + Math.min(resetSeconds * 1_000, CLOSED_MS_MAX)
     }
     const retryAfter = retryAfterMs(single(headers['retry-after']), clock.nowMs())
-    if (retryAfter !== undefined) closedUntilMs = nowMs + Math.min(retryAfter, CLOSED_MS_MAX)
+    if (retryAfter !== undefined) closedUntilMs = monotonicMs + Math.min(retryAfter, CLOSED_MS_MAX)
   }
 
   return {
     delayMs: () => {
-      const nowMs = clock.monotonicMs()
-      if (nowMs >= resetAtMs) remaining = Number.POSITIVE_INFINITY
-      return Math.max(0, closedUntilMs - nowMs, remaining > 0 ? 0 : resetAtMs - nowMs)
+      const monotonicMs = clock.monotonicMs()
+      if (monotonicMs >= resetAtMs) remaining = Number.POSITIVE_INFINITY
+      return Math.max(0, closedUntilMs - monotonicMs, remaining > 0 ? 0 : resetAtMs - monotonicMs)
     },
     sent: () => {
       inFlight += 1

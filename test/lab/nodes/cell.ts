@@ -1,4 +1,6 @@
+import type { Address } from 'viem'
 import { z } from 'zod'
+import { systemClock } from '../../../src/clock.ts'
 import {
   createKeeperScene,
   type KeeperScene,
@@ -6,7 +8,6 @@ import {
   type TestKeeper,
 } from '../../support/keeper-scene.ts'
 import { type NodeProxy, startNodeProxy } from '../../support/node-proxy.ts'
-import { until } from '../../support/until.ts'
 import { FAILURES, type Failure, type Method } from './failures.ts'
 
 /** One of three nodes fails so, or all of them. */
@@ -59,8 +60,7 @@ export async function createNodesWorld(): Promise<NodesWorld> {
   return {
     run: (cell, limits = LIMITS) => run(cell, limits, { world, proxies, keeper }),
     untilWell: async () => {
-      const isWell = so(async () => (await notWell(keeper)).length === 0)
-      await within(WELL_MS, isWell)
+      await isSoBy(WELL_MS, async () => (await notWell(keeper)).length === 0)
     },
     stop: async () => {
       await world.rest()
@@ -84,28 +84,26 @@ async function run(cell: Cell, limits: typeof LIMITS, { world, proxies, keeper }
   }
   const calls = () =>
     failing.flatMap((proxy) => proxy.methods()).filter((method) => method === cell.method).length
+  const isDone = (borrower: Address) => () => keeper.events.some(liquidationOf(borrower)('succeeded'))
   const work = async () => {
     const borrower = await world.openUnderWater()
-    const isDone = keeper.until(liquidationOf(borrower)('succeeded'))
-    return { borrower, goesOn: await within(limits.goesOnMs, isDone) }
+    return { borrower, goesOn: await isSoBy(limits.goesOnMs, isDone(borrower)) }
   }
-  const isAsked = () => so(() => calls() > 0)
   let { borrower, goesOn } = await work()
   // Asked once a minute, perhaps: what comes after that is what counts.
-  if (calls() === 0 && (await within(ASKED_MS, isAsked()))) ({ borrower, goesOn } = await work())
-  const named = goesOn ? [] : await namesBy(limits.namedMs, keeper)
+  if (calls() === 0 && (await isSoBy(ASKED_MS, () => calls() > 0))) ({ borrower, goesOn } = await work())
+  let named: readonly string[] = []
+  const isNamed = async () => {
+    named = await notWell(keeper)
+    return named.length > 0
+  }
+  if (!goesOn) await isSoBy(limits.namedMs, isNamed)
   const asked = calls()
   for (const proxy of proxies) proxy.setFaults()
   const next = goesOn ? await world.openUnderWater() : borrower
-  const recovers = await within(WELL_MS, keeper.until(liquidationOf(next)('succeeded')))
+  const recovers = await isSoBy(WELL_MS, isDone(next))
   return { ...cell, calls: asked, goesOn, named, recovers }
 }
-
-/** Resolve once it is so. */
-const so = (isSo: () => boolean | Promise<boolean>): Promise<void> =>
-  until(async () => {
-    if (!(await isSo())) throw new TypeError('it is not so yet')
-  }, LOOK_MS)
 
 /** What does not stand well now, by its code. */
 async function notWell(keeper: TestKeeper): Promise<readonly string[]> {
@@ -113,24 +111,12 @@ async function notWell(keeper: TestKeeper): Promise<readonly string[]> {
   return [...new Set(Object.values(facets).flatMap(({ state, code }) => (state === 'ok' ? [] : code)))]
 }
 
-/** What is named, at the latest by then. */
-async function namesBy(ms: number, keeper: TestKeeper): Promise<readonly string[]> {
-  let named: readonly string[] = []
-  const isNamed = async () => {
-    named = await notWell(keeper)
-    return named.length > 0
+/** Whether something is so by then, looked at a few times a second. */
+async function isSoBy(ms: number, isSo: () => boolean | Promise<boolean>): Promise<boolean> {
+  const endsAtMs = systemClock.monotonicMs() + ms
+  while (!(await isSo())) {
+    if (systemClock.monotonicMs() >= endsAtMs) return false
+    await systemClock.sleep(LOOK_MS)
   }
-  await within(ms, so(isNamed))
-  return named
-}
-
-/** Whether something happens by then. */
-async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => late.resolve(false), ms)
-  const isSo = work.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([isSo, late.promise]).finally(() => clearTimeout(timer))
+  return true
 }
