@@ -32,6 +32,10 @@ export type AgreementDeps = {
   readonly onFailed: (node: Endpoint, error: RolekeeperError) => void
   /** All were asked, and too few said the same. */
   readonly onDisagreed: (error: RolekeeperError) => void
+  /** A question came to an answer, which may be that there is nothing. */
+  readonly onAnswered: (method: string) => void
+  /** It came to none. */
+  readonly onUnanswered: (method: string, error: RolekeeperError) => void
   /** A node said something else than those that agree. */
   readonly onAlone: (node: Endpoint, question: { readonly method: string; readonly block: string }) => void
 }
@@ -59,14 +63,30 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
     const stop = new AbortController()
     void hedge(round, stop.signal, deps)
     try {
-      return await round.agreed
+      return await told(question, round.agreed, deps)
     } finally {
       // Nobody reads the reason; without one an abort makes an error with a stack each time.
       stop.abort('ended')
     }
   },
-  collect: (question) => collect(question, deps),
+  collect: (question) => told(question, collect(question, deps), deps),
 })
+
+/** Report what a question came to. */
+async function told<T>(
+  { method }: Question<unknown>,
+  asked: Promise<T>,
+  { onAnswered, onUnanswered }: AgreementDeps,
+): Promise<T> {
+  try {
+    const answer = await asked
+    onAnswered(method)
+    return answer
+  } catch (error) {
+    if (error instanceof RolekeeperError) onUnanswered(method, error)
+    throw error
+  }
+}
 
 async function collect<T>({ method, block, ask }: Question<T>, deps: AgreementDeps): Promise<readonly T[]> {
   const { agree, order, clock, hedgeMs } = deps

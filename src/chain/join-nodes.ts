@@ -30,6 +30,7 @@ import type { Head, Nodes } from './nodes.ts'
 import { orderSimulation } from './simulation.ts'
 import { createStanding } from './standing.ts'
 import { createTips } from './tips.ts'
+import { createUnanswered } from './unanswered.ts'
 import type { Header } from './wire.ts'
 
 /** How the nodes of one chain are asked. */
@@ -68,11 +69,14 @@ export function joinNodes(options: JoinOptions): Nodes {
   const onDisagreed = (error: RolekeeperError) => options.onDisagreement?.(error)
   const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock, onDisagreed })
   const standing = createStanding({ nodes: readers, agree, tips, agreedHead: heads.known, clock })
+  const unanswered = createUnanswered(clock)
   const asking = createAgreement({
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,
     onFailed: standing.failed,
     onDisagreed,
+    onAnswered: unanswered.answered,
+    onUnanswered: unanswered.failed,
     onAlone: (node, question) => {
       standing.alone(node)
       options.onDisagreement?.(stoodAlone(node, question, agree))
@@ -92,6 +96,7 @@ export function joinNodes(options: JoinOptions): Nodes {
     onHead: heads.listen,
     health: standing.health,
     quorumMissingSinceMs: standing.quorumMissingSinceMs,
+    unanswered: unanswered.list,
     send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
     close: async () => {
       await Promise.all([...readers, ...senders].map((node) => node.close()))

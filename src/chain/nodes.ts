@@ -1,4 +1,5 @@
 import type { Address, Hex } from 'viem'
+import type { RolekeeperError } from '../errors.ts'
 
 /** A block's header, as far as we use it. */
 export type Head = {
@@ -188,6 +189,15 @@ export type NodeHealth = {
   readonly disagreements: number
 }
 
+/** A method that too few nodes answer, or answer alike. */
+export type Unanswered = {
+  readonly method: string
+  /** When it was first asked for in vain since its last answer, milliseconds of the monotonic clock. */
+  readonly sinceMs: number
+  /** What it failed with the last time. */
+  readonly error: RolekeeperError
+}
+
 /**
  * Our EVM nodes: one chain, some to read and some to send to. What is read counts when `agree` nodes say the same.
  * Every method throws RolekeeperError `node.*` (retry later): `node.disagreement` when all were asked and too few say the
@@ -251,6 +261,8 @@ export type Nodes = {
    * monotonic clock at the first such look, null while enough agree. Looked at now: what nobody asked about meanwhile is not known.
    */
   readonly quorumMissingSinceMs: () => number | null
+  /** What was asked for more than once in vain, and not answered since, the longest first. */
+  readonly unanswered: () => readonly Unanswered[]
   /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>
 }

@@ -314,7 +314,7 @@ describe('a quorum that is missing', () => {
     third.down = true
     const sinceMs = nodes.quorumMissingSinceMs()
     expect(sinceMs).not.toBeNull()
-    await until(() => expect(systemClock.nowMs()).toBeGreaterThan(sinceMs ?? 0))
+    await until(() => expect(systemClock.monotonicMs()).toBeGreaterThan(sinceMs ?? 0))
     expect(nodes.quorumMissingSinceMs()).toBe(sinceMs)
     third.down = false
     expect(nodes.quorumMissingSinceMs()).toBeNull()
@@ -333,6 +333,31 @@ describe('a quorum that is missing', () => {
     })
     expect((await nodes.head()).number).toBe(13n)
     expect(nodes.quorumMissingSinceMs()).toBeNull()
+    await nodes.close()
+  })
+})
+
+describe('a method that is asked for in vain', () => {
+  it('is listed from its second failure on, since its first, until enough nodes answer alike', async () => {
+    const [one, other] = [model('a'), model('b')]
+    for (const node of [one, other]) node.answers.eth_getBalance = () => '0x1'
+    const { nodes } = join([one, other])
+    await nodes.head()
+    other.answers.eth_getBalance = () => 'zz'
+    const fail = () =>
+      expect(nodes.balanceWei(`0x${'51'.repeat(20)}`)).rejects.toMatchObject({ code: 'node.quorum_missing' })
+    await fail()
+    expect(nodes.unanswered()).toEqual([])
+    await fail()
+    const [listed] = nodes.unanswered()
+    expect(listed).toMatchObject({ method: 'eth_getBalance', error: { code: 'node.quorum_missing' } })
+    await nodes.block(9n)
+    await until(() => expect(systemClock.monotonicMs()).toBeGreaterThan(listed?.sinceMs ?? 0))
+    await fail()
+    expect(nodes.unanswered()).toMatchObject([{ method: 'eth_getBalance', sinceMs: listed?.sinceMs }])
+    other.answers.eth_getBalance = () => '0x1'
+    await nodes.balanceWei(`0x${'51'.repeat(20)}`)
+    expect(nodes.unanswered()).toEqual([])
     await nodes.close()
   })
 })

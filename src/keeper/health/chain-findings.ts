@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { NodeHealth, Nodes } from '../../chain/nodes.ts'
+import type { NodeHealth, Nodes, Unanswered } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
@@ -9,6 +9,10 @@ import { duration, native, roughly } from '../../units.ts'
 const LEFT_OUT_MS_MAX = 10_000
 /** Until enough nodes agree again nothing is signed and nothing ends. */
 const NO_QUORUM_MS_MAX = 15_000
+/** What is asked for in vain for so long stands still, or will. */
+const UNANSWERED_MS_MAX = 15_000
+/** What is decided and sent without: accounts are kept later, and tips start at the policy's least. */
+const SPARED: ReadonlySet<string> = new Set(['eth_feeHistory', 'eth_getLogs'])
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
 const RUNWAY_MIN = 3n
 
@@ -17,7 +21,7 @@ export type Payer = { readonly role: Role; readonly signer: Address; readonly ga
 
 /** What is known of the chain at a look. */
 export type ChainSeen = {
-  readonly nodes: Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs'> | undefined
+  readonly nodes: Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs' | 'unanswered'> | undefined
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: RolekeeperError | null
   /** Of the agreed head; null before there is one. */
@@ -37,6 +41,13 @@ export function chainFinding(
   if (nodes === undefined) return { ...CHAIN, state: 'failing', error: NOT_FOLLOWED, isBeginning: true }
   const missingMs = monotonicMs - (nodes.quorumMissingSinceMs() ?? monotonicMs)
   if (missingMs > NO_QUORUM_MS_MAX) return { ...CHAIN, state: 'failing', error: noQuorum(nodes, missingMs) }
+  const unanswered = nodes.unanswered().filter(({ sinceMs }) => monotonicMs - sinceMs > UNANSWERED_MS_MAX)
+  const needed = unanswered.find(({ method }) => !SPARED.has(method))
+  const first = needed ?? unanswered[0]
+  if (first !== undefined) {
+    const error = methodUnanswered(first, monotonicMs - first.sinceMs)
+    return { ...CHAIN, state: needed === undefined ? 'warning' : 'failing', error }
+  }
   // Two thirds of what is allowed: then somebody knows before nothing is done any more.
   if (headAgeMs !== null && headAgeMsMax !== null && headAgeMs > (headAgeMsMax * 2) / 3) {
     const state = headAgeMs > headAgeMsMax ? 'failing' : 'warning'
@@ -72,6 +83,17 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
     {
       fix: 'bring the nodes of `chain.nodes.read` back, or put others there: until as many agree, nothing is signed and nothing ends.',
       facts: { agree },
+      retry: 'later',
+    },
+  )
+
+const methodUnanswered = ({ method, error }: Unanswered, ms: number) =>
+  new RolekeeperError(
+    'node.method_unanswered',
+    `For ${roughly(ms)} the nodes have given no answer to ${method} that counts; ${duration(UNANSWERED_MS_MAX)} is too long. ${error.shortMessage}`,
+    {
+      fix: `see with \`rolekeeper doctor\` which nodes of \`chain.nodes.read\` lack or limit ${method}, and put others there.`,
+      facts: { method, reason: error.code },
       retry: 'later',
     },
   )

@@ -26,7 +26,7 @@ export type HealthDeps = {
   readonly feed: () => ReturnType<Feed['state']> | null
   /** Undefined until they are connected. */
   readonly nodes: () =>
-    | Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs' | 'recent' | 'balanceWei'>
+    | Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs' | 'unanswered' | 'recent' | 'balanceWei'>
     | undefined
   readonly control: () => Control
   /** Why the chain is not followed yet, or null. */

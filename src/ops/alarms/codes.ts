@@ -53,6 +53,7 @@ export const ALARM_CODES: readonly string[] = [
     'node.head_old',
     'node.http_status',
     'node.left_out',
+    'node.method_unanswered',
     'node.no_quorum',
     'node.not_shown',
     'node.quorum_missing',

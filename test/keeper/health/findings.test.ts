@@ -34,18 +34,44 @@ it.each([
 })
 
 describe('the chain', () => {
+  const nodes = { agree: 2, health: () => [], quorumMissingSinceMs: () => null, unanswered: () => [] }
   const well: ChainSeen = {
-    nodes: { agree: 2, health: () => [], quorumMissingSinceMs: () => null },
+    nodes,
     ...{ waitsFor: null, headAgeMs: 2_000, headAgeMsMax: 30_000 },
   }
+  const inVain = (method: string, forMs: number) => ({
+    method,
+    sinceMs: NOW - forMs,
+    error: new RolekeeperError('node.quorum_missing', '', { retry: 'later' }),
+  })
   it.each([
     ['followed', {}, ['ok', 'ok']],
+    [
+      'asked in vain for what is spared',
+      { nodes: { ...nodes, unanswered: () => [inVain('eth_getLogs', 15_001)] } },
+      ['warning', 'node.method_unanswered'],
+    ],
+    [
+      'asked in vain for what is needed as well',
+      {
+        nodes: {
+          ...nodes,
+          unanswered: () => [inVain('eth_getLogs', 16_000), inVain('eth_call', 15_001)],
+        },
+      },
+      ['failing', 'node.method_unanswered'],
+    ],
+    [
+      'asked in vain for less than 15 s',
+      { nodes: { ...nodes, unanswered: () => [inVain('eth_call', 15_000)] } },
+      ['ok', 'ok'],
+    ],
     ['two thirds of what is allowed behind', { headAgeMs: 20_001 }, ['warning', 'node.head_old']],
     ['older than policies allow', { headAgeMs: 30_001 }, ['failing', 'node.head_old']],
     ['not followed yet', { nodes: undefined }, ['failing', 'chain.not_followed']],
     [
       'without a quorum for 15 s',
-      { nodes: { ...well.nodes, agree: 2, health: () => [], quorumMissingSinceMs: () => NOW - 15_001 } },
+      { nodes: { ...nodes, quorumMissingSinceMs: () => NOW - 15_001 } },
       ['failing', 'node.no_quorum'],
     ],
   ])('is %s', (_, change, expected) => {
