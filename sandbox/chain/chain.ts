@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
-import { createTestClient, http } from 'viem'
+import { createTestClient, http, publicActions } from 'viem'
+import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { ChainStarted } from './chain-watchdog.ts'
 import { chargeForBytes } from './data-fees.ts'
@@ -85,12 +86,13 @@ export async function startChain({
   })
   const rpcUrl = `http://127.0.0.1:${started.port}`
   // Retrying would hide a chain that is gone.
-  const client = createTestClient({
-    mode: 'anvil',
-    transport: http(rpcUrl, TO_CHAIN),
-  })
+  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN) }).extend(publicActions)
   // Nobody reads it, and anvil would write a line for every request.
   await client.setLoggingEnabled(false)
+  // Anvil takes the machine's time, also where that was set back since: a block would be older than its parent.
+  const { timestamp } = await client.getBlock()
+  const aheadS = Number(timestamp) - Math.floor(systemClock.nowMs() / 1_000)
+  if (aheadS >= 0) await client.increaseTime({ seconds: aheadS + 1 })
   if (isOpStack) await chargeForBytes(rpcUrl)
   return {
     rpcUrl,

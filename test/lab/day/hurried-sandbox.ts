@@ -1,5 +1,5 @@
 /**
- * A sandbox whose time hurries: `--directory DIR --seed N`, with the clock's start in `STARTED_AT_MS`. It reports to its parent over
+ * A sandbox whose time hurries: `--directory DIR --seed N [--scenario NAME]`, with the clock's start in `STARTED_AT_MS`. It reports to its parent over
  * IPC that it is ready, as the sandbox's own program does, and ends with it.
  */
 import { parseArgs } from 'node:util'
@@ -11,13 +11,17 @@ import { hurriedClock } from './hurried-clock.ts'
 
 process.umask(0o077)
 const { values } = parseArgs({
-  options: { directory: { type: 'string', default: '' }, seed: { type: 'string' } },
+  options: {
+    directory: { type: 'string', default: '' },
+    seed: { type: 'string' },
+    scenario: { type: 'string' },
+  },
 })
 const clock = hurriedClock(Number(process.env.STARTED_AT_MS))
 const sandbox = await startSandbox({
   directory: values.directory,
   seed: Number(values.seed),
-  scenario: scenarioOf(undefined),
+  scenario: scenarioOf(values.scenario),
   clock,
   weather: 'at-once',
   onProgress: (text) => process.send?.({ type: 'progress', text }),

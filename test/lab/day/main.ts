@@ -1,12 +1,19 @@
-/** `npm run day -- --seed S [--blocks N] [--json]`: all roles live for 7,200 blocks, two hours of a chain on a clock seven times as fast. */
+/**
+ * `npm run day -- --seed S [--scenario NAME] [--blocks N] [--restarts N] [--gas-hour "0.05 ETH"] [--json]`: all roles live for
+ * 7,200 blocks, two hours of a chain on a clock seven times as fast.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { formatEther } from 'viem'
 import { readScript } from '../../support/script.ts'
 
 const { values } = readScript(import.meta.url, {
   seed: { type: 'string', default: '1' },
+  scenario: { type: 'string' },
   blocks: { type: 'string', default: '7200' },
+  restarts: { type: 'string', default: '0' },
+  'gas-hour': { type: 'string' },
   json: { type: 'boolean', default: false },
 })
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
@@ -16,7 +23,10 @@ const directory = mkdtempSync(join(tmpdir(), 'day-'))
 const report = await playDay({
   directory,
   seed: Number(values.seed),
+  scenario: values.scenario,
   blocks: BigInt(values.blocks),
+  restarts: Number(values.restarts),
+  gasHour: values['gas-hour'],
   onProgress: (text) => process.stderr.write(`day: ${text}\n`),
 })
 const failed = report.problems.length > 0
@@ -33,7 +43,12 @@ function summary(): string {
   })
   return [
     `${report.blocks} blocks, ${report.workflows} workflows in ${(report.tookMs / 60_000).toFixed(1)} minutes`,
+    `ready after ${report.startsMs.map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(', ')}`,
     ...roles,
+    ...Object.entries(report.gasHours).map(
+      ([role, { paidWei, limitWei }]) =>
+        `${role.padEnd(14)} ${formatEther(BigInt(paidWei))} of ${formatEther(BigInt(limitWei))} ETH in its dearest hour`,
+    ),
     ...Object.entries(report.reasons)
       .toSorted(([, one], [, other]) => other - one)
       .map(([reason, count]) => `  ${String(count).padStart(5)}  ${reason}`),

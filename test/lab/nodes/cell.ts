@@ -19,7 +19,7 @@ export type Outcome = Cell & {
   readonly calls: number
   /** A liquidation ended well while it failed. */
   readonly goesOn: boolean
-  /** What was named meanwhile: codes of facets that are not well. */
+  /** What was named meanwhile: codes of facets that are not well, and suffer from no other. */
   readonly named: readonly string[]
   /** A liquidation ended well after it. */
   readonly recovers: boolean
@@ -34,7 +34,12 @@ const ASKED_MS = 65_000
 const LOOK_MS = 250
 const NODES = 3
 
-const readyz = z.object({ facets: z.record(z.string(), z.object({ state: z.string(), code: z.string() })) })
+const readyz = z.object({
+  facets: z.record(
+    z.string(),
+    z.object({ state: z.string(), code: z.string(), because: z.string().optional() }),
+  ),
+})
 
 /** A keeper of three nodes, with people to liquidate. */
 export type NodesWorld = {
@@ -95,7 +100,7 @@ async function run(cell: Cell, limits: typeof LIMITS, { world, proxies, keeper }
   let named: readonly string[] = []
   const isNamed = async () => {
     named = await notWell(keeper)
-    return named.length > 0
+    return named.some(isOfNodes)
   }
   if (!goesOn) await isSoBy(limits.namedMs, isNamed)
   const asked = calls()
@@ -105,10 +110,14 @@ async function run(cell: Cell, limits: typeof LIMITS, { world, proxies, keeper }
   return { ...cell, calls: asked, goesOn, named, recovers }
 }
 
-/** What does not stand well now, by its code. */
+/** Whether a code says that the nodes are what is wrong. */
+export const isOfNodes = (code: string): boolean => code.startsWith('node.')
+
+/** What does not stand well now by itself, by its code. */
 async function notWell(keeper: TestKeeper): Promise<readonly string[]> {
   const { facets } = readyz.parse(JSON.parse(await keeper.page('/readyz')))
-  return [...new Set(Object.values(facets).flatMap(({ state, code }) => (state === 'ok' ? [] : code)))]
+  const roots = Object.values(facets).filter(({ state, because }) => state !== 'ok' && because === undefined)
+  return [...new Set(roots.map(({ code }) => code))]
 }
 
 /** Whether something is so by then, looked at a few times a second. */

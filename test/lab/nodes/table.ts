@@ -1,9 +1,9 @@
-import type { Outcome } from './cell.ts'
+import { isOfNodes, type Outcome } from './cell.ts'
 import { FAILURES, METHODS } from './failures.ts'
 
-/** Whether the chain was followed on, or what stood still was named; and all is as before after it. */
+/** Whether the chain was followed on, or the nodes were named as what stands still; and all is as before after it. */
 export const isRight = ({ goesOn, named, recovers }: Outcome): boolean =>
-  recovers && (goesOn || named.length > 0)
+  recovers && (goesOn || named.some(isOfNodes))
 
 /** A row for each method and whose nodes fail, a column for each way; Markdown. */
 export function tableOf(outcomes: readonly Outcome[]): string {
@@ -28,5 +28,6 @@ function textOf(outcome: Outcome | undefined): string {
   const { goesOn, named, recovers, calls } = outcome
   if (!recovers) return 'does not recover'
   if (goesOn) return calls === 0 ? 'not asked' : 'goes on'
-  return named.length === 0 ? 'NOT NAMED' : (named[0] ?? '')
+  const [first] = named.filter(isOfNodes)
+  return first === undefined ? 'NOT NAMED' : `\`${first}\``
 }

@@ -97,6 +97,23 @@ test('a restart keeps blocks, balances and the chain id', async () => {
   expect(await again.getChainId()).toBe(chainId)
 })
 
+test("a restart goes on from the chain's own time where the machine's clock was set back", async () => {
+  const first = await start()
+  const client = clientOf(first)
+  const { timestamp } = await client.getBlock()
+  const ahead = timestamp + 3_600n
+  await client.setNextBlockTimestamp({ timestamp: ahead })
+  await client.mine({ blocks: 1 })
+  await first.stop()
+
+  const again = clientOf(await start())
+  // The code that a call of nobody to nowhere runs: it returns the block's time.
+  const { data } = await again.call({ data: '0x4260005260206000f3' })
+  expect(Number(data)).toBeGreaterThanOrEqual(Number(ahead))
+  await again.mine({ blocks: 1 })
+  expect((await again.getBlock()).timestamp).toBeGreaterThan(ahead)
+})
+
 test('no block comes unless one is asked for, and finality is two blocks behind', async () => {
   const chain = await start()
   await chain.setAutomine(false)
