@@ -159,12 +159,12 @@ export type FoundRows = { readonly [C in WatchedCollection]?: Found<C> }
 export type Wave = { readonly ask: readonly Question[]; readonly rows?: readonly RowsQuestion[] }
 
 /**
- * A wave with what its answers lead to, or what was seen in the end. Answers are in the order of `ask`. `stale` says why
- * nothing may be decided on what was seen, whatever its age.
+ * A wave with what its answers lead to, or what was seen in the end. Answers are in the order of `ask`. `unread` names
+ * what the chain did not say, though nothing may be decided without it.
  */
 export type Look<Seen> =
   | (Wave & { readonly next: (answers: readonly Answer[], found: FoundRows) => Look<Seen> })
-  | { readonly seen: Seen; readonly stale?: string }
+  | { readonly seen: Seen; readonly unread?: string }
 
 /** What is known before anything is read. */
 export type Known = Pick<Moment, 'signer' | 'chainId' | 'deployment'>

@@ -131,7 +131,7 @@ export function see(
           chain.references.map(({ name, read }) => [name, read(beside.answers)]),
         ),
       },
-      ...(open === null ? { stale: 'our open claims could not be read' } : {}),
+      ...(open === null ? { unread: 'our open claims' } : {}),
     }))
   }
   return second.questions.length === 0 && more.length === 0

@@ -26,7 +26,7 @@ import {
   simulateOn,
   viewCallOn,
 } from './node-reads.ts'
-import type { Head, Nodes } from './nodes.ts'
+import type { Head, Nodes, SendOutcome } from './nodes.ts'
 import { orderSimulation } from './simulation.ts'
 import { createStanding } from './standing.ts'
 import { createTips } from './tips.ts'
@@ -97,12 +97,30 @@ export function joinNodes(options: JoinOptions): Nodes {
     health: standing.health,
     quorumMissingSinceMs: standing.quorumMissingSinceMs,
     unanswered: unanswered.list,
-    send: (raw) => Promise.all(senders.map((node) => sendTo(node, raw))),
+    send: async (raw) => {
+      const outcomes = await Promise.all(senders.map((node) => sendTo(node, raw)))
+      if (outcomes.every(isNotTaken)) unanswered.failed(SEND, notTaken(outcomes))
+      else unanswered.answered(SEND)
+      return outcomes
+    },
     close: async () => {
       await Promise.all([...readers, ...senders].map((node) => node.close()))
       await heads.close()
     },
   }
+}
+
+const SEND = 'eth_sendRawTransaction'
+
+/** Whether a node neither took the bytes nor said that their nonce, fee or balance is why. */
+const isNotTaken = ({ outcome }: SendOutcome) => outcome === 'unknown' || outcome === 'rejected'
+
+const notTaken = (outcomes: readonly SendOutcome[]) => {
+  const said = outcomes.map(({ node, outcome, detail }) => `${node}: ${outcome} (${detail}).`).join(' ')
+  return new RolekeeperError('node.not_taken', `No node took what was sent. ${said}`, {
+    fix: 'look at the nodes of `chain.nodes.send`, or add one.',
+    retry: 'later',
+  })
 }
 
 const stoodAlone = (

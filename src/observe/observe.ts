@@ -100,13 +100,13 @@ export async function observe<Policy, Seen, Book>(
   const answers = first.answers.slice(balances.length)
   const beside = { book: current(), answers, found: describe(first), armed }
   const rows = rowsOf({ ...required, ...optional })
-  const { seen, stale, lists } = await follow(
+  const { seen, lists } = await follow(
     agent.see(rows, moment, policy, previous, beside),
     (wave) => answerWave(wave, throughBook, head),
     describe,
     agent.role,
   )
-  const freshness = judge(joinLists(listed, lists), [...(stale === null ? [] : [stale]), ...bookStale])
+  const freshness = judge(joinLists(listed, lists), bookStale)
   return { ...moment, freshness, ...seen }
 }
 

@@ -130,16 +130,23 @@ export function joinLists(before: Lists, after: Lists): Lists {
   return { ...before, ...Object.fromEntries(joined) }
 }
 
+const viewEmpty = (what: string) =>
+  new RolekeeperError('node.view_empty', `The chain does not say ${what}: its contract returns nothing.`, {
+    fix: 'ask another node for the same: one that answers calls with nothing has lost its state, or the contract is another than the pinned one.',
+    retry: 'later',
+  })
+
 /**
  * Follow a look to its end, wave by wave.
- * @returns what was seen, why nothing may be decided on it or null, and every list that has to be fresh.
+ * @returns what was seen, and every list that has to be fresh.
+ * @throws RolekeeperError `node.view_empty` where the chain did not say what nothing may be decided without.
  */
 export async function follow<Seen>(
   begun: Look<Seen>,
   answer: (wave: Wave) => Promise<Answered>,
   describe: (answered: Answered) => FoundRows,
   who: string,
-): Promise<{ readonly seen: Seen; readonly stale: string | null; readonly lists: Lists }> {
+): Promise<{ readonly seen: Seen; readonly lists: Lists }> {
   let look = begun
   let lists: Lists = {}
   for (let wave = 0; 'ask' in look; wave += 1) {
@@ -148,5 +155,7 @@ export async function follow<Seen>(
     lists = joinLists(lists, answered.lists)
     look = look.next(answered.answers, describe(answered))
   }
-  return { seen: look.seen, stale: look.stale ?? null, lists }
+  const { seen, unread } = look
+  if (unread !== undefined) throw viewEmpty(unread)
+  return { seen, lists }
 }

@@ -1,3 +1,4 @@
+import { keccak256 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Endpoint } from '../../src/chain/endpoint.ts'
 import { joinNodes } from '../../src/chain/join-nodes.ts'
@@ -53,10 +54,10 @@ function model(name: string, tip = 10): Model {
   return node
 }
 
-function join(readers: readonly Model[], pollMs = 5, clock = systemClock) {
+function join(readers: readonly Model[], pollMs = 5, clock = systemClock, senders: readonly Model[] = []) {
   const reported: RolekeeperError[] = []
   const nodes = joinNodes({
-    ...{ chainId: 1, readers, senders: [], agree: 2, finality: 'finalized', pollMs, clock },
+    ...{ chainId: 1, readers, senders, agree: 2, finality: 'finalized', pollMs, clock },
     onDisagreement: (error) => reported.push(error),
   })
   return { nodes, reported }
@@ -338,6 +339,22 @@ describe('a quorum that is missing', () => {
 })
 
 describe('a method that is asked for in vain', () => {
+  it('is to send what no node takes, until one does or says what is wrong with it', async () => {
+    const [one, other] = [model('a'), model('b')]
+    const { nodes } = join([one, other], 5, systemClock, [one, other])
+    const listed = async (...said: readonly unknown[]) => {
+      for (const [index, node] of [one, other].entries())
+        node.answers.eth_sendRawTransaction = () => said[index]
+      await nodes.send('0x02')
+      return nodes.unanswered().map(({ method, error }) => [method, error.shortMessage])
+    }
+    expect(await listed('zz', 'zz')).toEqual([])
+    const why = 'No node took what was sent. a: unknown (other_hash). b: unknown (other_hash).'
+    expect(await listed('zz', 'zz')).toEqual([['eth_sendRawTransaction', why]])
+    expect(await listed('zz', keccak256('0x02'))).toEqual([])
+    await nodes.close()
+  })
+
   it('is listed from its second failure on, since its first, until enough nodes answer alike', async () => {
     const [one, other] = [model('a'), model('b')]
     for (const node of [one, other]) node.answers.eth_getBalance = () => '0x1'

@@ -92,7 +92,7 @@ const methodUnanswered = ({ method, error }: Unanswered, ms: number) =>
     'node.method_unanswered',
     `For ${roughly(ms)} the nodes have given no answer to ${method} that counts; ${duration(UNANSWERED_MS_MAX)} is too long. ${error.shortMessage}`,
     {
-      fix: `see with \`rolekeeper doctor\` which nodes of \`chain.nodes.read\` lack or limit ${method}, and put others there.`,
+      fix: `see with \`rolekeeper doctor\` which nodes lack or limit ${method}, and put others into \`chain.nodes\`.`,
       facts: { method, reason: error.code },
       retry: 'later',
     },

@@ -305,8 +305,11 @@ describe('claims', () => {
   it.each<[string, Answers]>([
     ['their numbers', { ...chain, openClaims: () => undefined }],
     ['one of them', { ...chain, claim: () => undefined }],
-  ])('that cannot be read make nothing fresh: %s', async (_, broken) => {
-    expect((await observe({ chain: broken }).seen).freshness).toMatchObject({ ok: false })
+  ])('that the chain does not say are said to be missing, and nothing is decided: %s', async (_, broken) => {
+    await expect(observe({ chain: broken }).seen).rejects.toMatchObject({
+      code: 'node.view_empty',
+      shortMessage: 'The chain does not say our open claims: its contract returns nothing.',
+    })
   })
 })
 

@@ -8,7 +8,7 @@ import {
   type TestKeeper,
 } from '../../support/keeper-scene.ts'
 import { type NodeProxy, startNodeProxy } from '../../support/node-proxy.ts'
-import { FAILURES, type Failure, type Method } from './failures.ts'
+import { AT_START, BESIDE, FAILURES, type Failure, type Method } from './failures.ts'
 
 /** One of three nodes fails so, or all of them. */
 export type Cell = { readonly method: Method; readonly failure: Failure; readonly nodes: 'one' | 'all' }
@@ -19,7 +19,7 @@ export type Outcome = Cell & {
   readonly calls: number
   /** A liquidation ended well while it failed. */
   readonly goesOn: boolean
-  /** What was named meanwhile: codes of facets that are not well, and suffer from no other. */
+  /** What was named meanwhile: codes of facets that are not well and suffer from no other, and what they fail with. */
   readonly named: readonly string[]
   /** A liquidation ended well after it. */
   readonly recovers: boolean
@@ -37,7 +37,10 @@ const NODES = 3
 const readyz = z.object({
   facets: z.record(
     z.string(),
-    z.object({ state: z.string(), code: z.string(), because: z.string().optional() }),
+    z.object({
+      ...{ state: z.string(), code: z.string(), message: z.string() },
+      because: z.string().optional(),
+    }),
   ),
 })
 
@@ -56,16 +59,18 @@ export async function createNodesWorld(): Promise<NodesWorld> {
     Array.from({ length: NODES }, () => startNodeProxy(world.scene.chain.rpcUrl)),
   )
   const urls = proxies.map(({ url }) => url)
-  const keeper = await world.start({
-    chain: {
-      ...{ id: String(world.scene.chain.chainId), finality: 'finalized' },
-      nodes: { read: [...urls], send: [...urls], agree: '2' },
-    },
-  })
+  const start = () =>
+    world.start({
+      chain: {
+        ...{ id: String(world.scene.chain.chainId), finality: 'finalized' },
+        nodes: { read: [...urls], send: [...urls], agree: '2' },
+      },
+    })
+  const parts: Parts = { world, proxies, keeper: await start(), start }
   return {
-    run: (cell, limits = LIMITS) => run(cell, limits, { world, proxies, keeper }),
+    run: (cell, limits = LIMITS) => run(cell, limits, parts),
     untilWell: async () => {
-      await isSoBy(WELL_MS, async () => (await notWell(keeper)).length === 0)
+      await isSoBy(WELL_MS, async () => (await notWell(parts.keeper)).length === 0)
     },
     stop: async () => {
       await world.rest()
@@ -78,18 +83,28 @@ export async function createNodesWorld(): Promise<NodesWorld> {
 type Parts = {
   readonly world: KeeperScene
   readonly proxies: readonly NodeProxy[]
-  readonly keeper: TestKeeper
+  readonly start: () => Promise<TestKeeper>
+  keeper: TestKeeper
 }
 
-async function run(cell: Cell, limits: typeof LIMITS, { world, proxies, keeper }: Parts): Promise<Outcome> {
+async function run(cell: Cell, limits: typeof LIMITS, parts: Parts): Promise<Outcome> {
+  const { world, proxies } = parts
   const failing = cell.nodes === 'one' ? proxies.slice(0, 1) : proxies
+  const beside = BESIDE[cell.method]
   for (const proxy of failing) {
     proxy.forget()
-    proxy.setFaults({ deed: FAILURES[cell.failure], methods: [cell.method] })
+    proxy.setFaults(
+      { deed: FAILURES[cell.failure], methods: [cell.method] },
+      ...(beside === undefined ? [] : [beside]),
+    )
+  }
+  if (AT_START.has(cell.method)) {
+    await world.rest()
+    parts.keeper = await parts.start()
   }
   const calls = () =>
     failing.flatMap((proxy) => proxy.methods()).filter((method) => method === cell.method).length
-  const isDone = (borrower: Address) => () => keeper.events.some(liquidationOf(borrower)('succeeded'))
+  const isDone = (borrower: Address) => () => parts.keeper.events.some(liquidationOf(borrower)('succeeded'))
   const work = async () => {
     const borrower = await world.openUnderWater()
     return { borrower, goesOn: await isSoBy(limits.goesOnMs, isDone(borrower)) }
@@ -99,7 +114,7 @@ async function run(cell: Cell, limits: typeof LIMITS, { world, proxies, keeper }
   if (calls() === 0 && (await isSoBy(ASKED_MS, () => calls() > 0))) ({ borrower, goesOn } = await work())
   let named: readonly string[] = []
   const isNamed = async () => {
-    named = await notWell(keeper)
+    named = await notWell(parts.keeper)
     return named.some(isOfNodes)
   }
   if (!goesOn) await isSoBy(limits.namedMs, isNamed)
@@ -117,7 +132,7 @@ export const isOfNodes = (code: string): boolean => code.startsWith('node.')
 async function notWell(keeper: TestKeeper): Promise<readonly string[]> {
   const { facets } = readyz.parse(JSON.parse(await keeper.page('/readyz')))
   const roots = Object.values(facets).filter(({ state, because }) => state !== 'ok' && because === undefined)
-  return [...new Set(roots.map(({ code }) => code))]
+  return [...new Set(roots.flatMap(({ code, message }) => [code, ...(message.match(/\bnode\.\w+/g) ?? [])]))]
 }
 
 /** Whether something is so by then, looked at a few times a second. */

@@ -21,13 +21,25 @@ export const METHODS = [
 ] as const
 export type Method = (typeof METHODS)[number]
 
-/** As many bytes as no answer may have. */
-const TOO_LARGE = 'f'.repeat(40_000_000)
+/** More than the 8 MiB that an answer may have. */
+const TOO_LARGE = 'f'.repeat(9_000_000)
 /** Longer than a call may take. */
 const SLOW_MS = 1_500
 
 type Deed = NodeFault['deed']
 const error = (code: number, message: string): Deed => ({ kind: 'error', code, message })
+
+/** Asked at a start alone: the keeper begins anew beneath their failure. */
+export const AT_START: ReadonlySet<Method> = new Set(['eth_estimateGas', 'eth_getStorageAt'])
+
+/** What has to be wrong as well, so that a method is asked: a block that is too large to be read whole. */
+export const BESIDE: Readonly<Partial<Record<Method, NodeFault>>> = {
+  eth_getTransactionByBlockHashAndIndex: {
+    deed: { kind: 'result', result: TOO_LARGE },
+    methods: ['eth_getBlockByHash'],
+    when: ({ params }) => params[1] === true,
+  },
+}
 
 /** Every way in which a method of a node fails. */
 export const FAILURES = {
