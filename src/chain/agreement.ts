@@ -73,10 +73,10 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
 })
 
 /** Report what a question came to. */
-async function told<T>(
-  { method }: Question<unknown>,
+export async function told<T>(
+  { method }: Pick<Question<unknown>, 'method'>,
   asked: Promise<T>,
-  { onAnswered, onUnanswered }: AgreementDeps,
+  { onAnswered, onUnanswered }: Pick<AgreementDeps, 'onAnswered' | 'onUnanswered'>,
 ): Promise<T> {
   try {
     const answer = await asked

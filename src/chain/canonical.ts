@@ -2,14 +2,14 @@ import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
 import { createHashLookup } from './hash-lookup.ts'
-import type { BlockOf, Head, MinedTransaction, Nodes } from './nodes.ts'
+import type { BlockOf, Head, MinedTransaction, Nodes, Unread } from './nodes.ts'
 import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './ring.ts'
 import { onceEach, type SeekNodes, type Sought, seekMined, unlessRefused } from './seek.ts'
 
 /** What following the canonical chain needs. */
 export type CanonicalDeps = FinalityDeps & {
   readonly nodes: SeekNodes & Pick<Nodes, 'head' | 'onHead' | 'finalized'>
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Pick<Clock, 'sleep' | 'monotonicMs'>
   readonly signers: readonly Address[]
   /** After each head, and when something that was sought is found; the next head waits for it. */
   readonly onMoved: () => Promise<void>
@@ -38,6 +38,8 @@ export type CanonicalChain = {
   readonly seek: (sought: Sought) => void
   /** Take what is final for certain again: a person has seen what forks past finality did, and nothing relies on what is gone. */
   readonly forgetForks: () => void
+  /** Null while each head is read whole. */
+  readonly unread: () => Unread | null
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
@@ -76,13 +78,16 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
       if (found || follower.ring().head().hash !== hash) await deps.onMoved()
     }
   }
+  let unread: Unread | null = null
   const isBehind = () =>
     !stopping.signal.aborted && (newest.hash !== follower.ring().head().hash || sought.size > 0)
   const follow = async () => {
     while (isBehind()) {
       try {
         await read()
+        unread = null
       } catch (error) {
+        unread = { sinceMs: unread?.sinceMs ?? clock.monotonicMs(), error }
         deps.onFailed(error)
         await clock.sleep(RETRY_MS, stopping.signal).catch(() => undefined)
       }
@@ -108,6 +113,7 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
       begin()
     },
     forgetForks: follower.forgetForks,
+    unread: () => unread,
     stop: async () => {
       stopping.abort()
       unlisten()

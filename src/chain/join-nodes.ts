@@ -7,6 +7,7 @@ import {
   type Question,
   quorumMissing,
   reachedBy,
+  told,
 } from './agreement.ts'
 import { blockOfOn, transactionOn } from './block-reads.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -70,13 +71,14 @@ export function joinNodes(options: JoinOptions): Nodes {
   const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock, onDisagreed })
   const standing = createStanding({ nodes: readers, agree, tips, agreedHead: heads.known, clock })
   const unanswered = createUnanswered(clock)
+  const report = { onAnswered: unanswered.answered, onUnanswered: unanswered.failed }
+  const ofHead = (asked: Promise<Header>) => told({ method: 'eth_getBlockByNumber' }, asked, report)
   const asking = createAgreement({
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,
     onFailed: standing.failed,
+    ...report,
     onDisagreed,
-    onAnswered: unanswered.answered,
-    onUnanswered: unanswered.failed,
     onAlone: (node, question) => {
       standing.alone(node)
       options.onDisagreement?.(stoodAlone(node, question, agree))
@@ -90,7 +92,9 @@ export function joinNodes(options: JoinOptions): Nodes {
     throw quorumMissing({ method: 'eth_getBlockByNumber', block: hash, agree, answered: 0 }, [])
   }
   return {
-    ...{ chainId, agree, head: heads.newest, recent: heads.recent, block, finalized },
+    ...{ chainId, agree, block, finalized },
+    head: () => ofHead(heads.newest()),
+    recent: () => ofHead(heads.recent()),
     ...createReads(asking, heads.recent, headerOf, options),
     ...createCounts(asking, heads.recent, finalized, options),
     onHead: heads.listen,

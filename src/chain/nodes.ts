@@ -198,6 +198,9 @@ export type Unanswered = {
   readonly error: RolekeeperError
 }
 
+/** Since when the chain cannot be followed past a block, milliseconds of the monotonic clock, and why. */
+export type Unread = { readonly sinceMs: number; readonly error: unknown }
+
 /**
  * Our EVM nodes: one chain, some to read and some to send to. What is read counts when `agree` nodes say the same.
  * Every method throws RolekeeperError `node.*` (retry later): `node.disagreement` when all were asked and too few say the

@@ -1,3 +1,4 @@
+import type { CanonicalChain } from '../chain/canonical.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentConfig } from '../config/config.ts'
@@ -59,6 +60,8 @@ export type Term = {
   readonly begin: () => Promise<void>
   /** Whether the chain is followed for its signers, and they are compared with it. */
   readonly isFollowing: () => boolean
+  /** Since when its chain cannot be followed past a block, and why; null while it is. */
+  readonly unread: CanonicalChain['unread']
   readonly states: Staff['states']
   readonly atWork: Staff['atWork']
   /** Open a role of it anew, by the policy that its candidate has now. */
@@ -95,6 +98,7 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
       return begun
     },
     isFollowing: () => parts.staff !== undefined,
+    unread: () => parts.ground?.chain.unread() ?? null,
     states: () => parts.staff?.states() ?? [],
     atWork: () => parts.staff?.atWork() ?? [],
     renew: async (agent) => parts.staff?.renew(agent),
@@ -123,6 +127,7 @@ async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<voi
   const { config, clock, log, reports, candidates, records, stop } = deps
   const { journal, signers, resumed } = records
   const ground = await openGround({ ...deps, onHead: () => wakeAtHead(live) })
+  parts.ground = ground
   parts.opened.push(ground.close)
   const desk = await openSignerDesk({ records, ground, candidates, clock, onChanged: live.moved })
   stop.throwIfAborted()
@@ -164,6 +169,7 @@ function wakeAtHead(live: LiveWorkflows): void {
 type Parts = {
   /** Ended together, in the order against that of their opening. */
   readonly opened: (() => unknown)[]
+  ground?: Ground
   staff?: Staff
   queue?: Queue
   background?: Background

@@ -14,6 +14,8 @@ type Deed =
   | { readonly kind: 'result'; readonly result: unknown }
   /** Ask the node, and say something else. */
   | { readonly kind: 'change'; readonly change: (result: unknown, call: RpcCall) => unknown }
+  /** Say this of the whole request, with the id of none: as nodes do that take so many calls at once, or so many a second. */
+  | { readonly kind: 'refuse'; readonly code: number; readonly message: string }
   /** Say that raw bytes were taken, and do not pass them on. */
   | { readonly kind: 'swallow' }
 
@@ -22,8 +24,8 @@ export type NodeFault = {
   readonly deed: Deed
   /** Absent, every method. */
   readonly methods?: readonly string[]
-  /** Asked for each call whose method fits; absent, yes. */
-  readonly when?: (call: RpcCall) => boolean
+  /** Asked for each call whose method fits, with how many there are in its request; absent, yes. */
+  readonly when?: (call: RpcCall, calls: number) => boolean
   /** It is spent after so many calls; absent, never. */
   readonly times?: number
 }
@@ -77,12 +79,12 @@ export async function startNodeProxy(
   let methods: string[] = []
   let requests = 0
 
-  const deedFor = (one: RpcCall): Deed | null => {
+  const deedFor = (one: RpcCall, calls: number): Deed | null => {
     const found = faults.find(
       ({ fault, done }) =>
         done < (fault.times ?? Number.POSITIVE_INFINITY) &&
         (fault.methods === undefined || fault.methods.includes(one.method)) &&
-        (fault.when === undefined || fault.when(one)),
+        (fault.when === undefined || fault.when(one, calls)),
     )
     if (found === undefined) return null
     found.done += 1
@@ -97,7 +99,18 @@ export async function startNodeProxy(
     methods.push(...calls.map(({ method }) => method))
     for (const one of calls) onCall(one)
     const all = noise?.() ?? null
-    const deeds = calls.map((one) => all ?? deedFor(one))
+    const deeds = calls.map((one) => all ?? deedFor(one, calls.length))
+    const refusal = deeds.find((deed) => deed?.kind === 'refuse')
+    if (refusal?.kind === 'refuse') {
+      const { code, message } = refusal
+      return finish(
+        null,
+        outgoing,
+        200,
+        JSON_HEADERS,
+        JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }),
+      )
+    }
     const whole = deeds.find((deed): deed is HttpDeed => deed !== null && !isOfOneCall(deed)) ?? null
     if (whole !== null && (await doBefore(whole, outgoing))) return
     if (deeds.every((deed) => deed === whole) && view.kind === 'honest') {
@@ -156,7 +169,7 @@ export async function startNodeProxy(
 }
 
 const isOfOneCall = (deed: Deed): deed is Exclude<Deed, HttpDeed> =>
-  deed.kind === 'error' || deed.kind === 'result' || deed.kind === 'change' || deed.kind === 'swallow'
+  ['error', 'refuse', 'result', 'change', 'swallow'].includes(deed.kind)
 
 async function replyTo(
   one: Call,

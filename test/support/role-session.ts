@@ -2,6 +2,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import type { Scenario } from '../../sandbox/story/scenarios.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import type { RunConfig } from '../../src/config/config.ts'
+import { Secret } from '../../src/config/secrets/secret.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
 import { startTestKeeper, type TestKeeper } from './keeper-scene.ts'
 import { createHeldClock, waitFor } from './patient-world.ts'
@@ -16,15 +17,21 @@ export type RoleSession = {
   readonly stop: () => Promise<void>
 }
 
+/** Where the keeper finds the service and the node whose URLs are given, instead of there. */
+type Ways = {
+  readonly service?: (url: string) => Promise<string>
+  readonly node?: (url: string) => Promise<string>
+}
+const straight = async (url: string) => url
+
 /**
  * Start a sandbox in a directory of its own, its weather at once; its world waits for the keeper where the machine is busy. A
  * trouble inside fails the test that runs.
- * @param through where the keeper finds the service whose URL is given.
  */
 export async function createRoleSession(
   scenario: Scenario,
   seed: number,
-  through: (serviceUrl: string) => Promise<string> = async (serviceUrl) => serviceUrl,
+  { service = straight, node = straight }: Ways = {},
 ): Promise<RoleSession> {
   const directory = sandboxDirectory()
   const clock = createHeldClock()
@@ -35,7 +42,12 @@ export async function createRoleSession(
     },
   })
   const written = sandboxConfig(directory)
-  const config = { ...written, service: { ...written.service, url: await through(sandbox.info.serviceUrl) } }
+  const nodes = [new Secret(await node(sandbox.info.rpcUrl))]
+  const config = {
+    ...written,
+    service: { ...written.service, url: await service(sandbox.info.serviceUrl) },
+    chain: { ...written.chain, nodes: { ...written.chain.nodes, read: nodes, send: nodes } },
+  }
   let running: TestKeeper | undefined
   let rest = async () => {}
   return {

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { NodeHealth, Nodes, Unanswered } from '../../chain/nodes.ts'
+import type { NodeHealth, Nodes, Unanswered, Unread } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
@@ -9,7 +9,7 @@ import { duration, native, roughly } from '../../units.ts'
 const LEFT_OUT_MS_MAX = 10_000
 /** Until enough nodes agree again nothing is signed and nothing ends. */
 const NO_QUORUM_MS_MAX = 15_000
-/** What is asked for in vain for so long stands still, or will. */
+/** What is asked for in vain for so long stands still, or will; a block that is not read, as well. */
 const UNANSWERED_MS_MAX = 15_000
 /** What is decided and sent without: accounts are kept later, and tips start at the policy's least. */
 const SPARED: ReadonlySet<string> = new Set(['eth_feeHistory', 'eth_getLogs'])
@@ -24,6 +24,8 @@ export type ChainSeen = {
   readonly nodes: Pick<Nodes, 'agree' | 'health' | 'quorumMissingSinceMs' | 'unanswered'> | undefined
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: RolekeeperError | null
+  /** Where it is followed no further, for whose signers ever. */
+  readonly unread: readonly Unread[]
   /** Of the agreed head; null before there is one. */
   readonly headAgeMs: number | null
   /** The least that a role at work allows a head's age to be; null while none works. */
@@ -34,13 +36,16 @@ const CHAIN = { facet: 'chain', about: '' } as const
 
 /** Whether the chain is followed, by nodes that agree, to a head that is young. Pure. */
 export function chainFinding(
-  { nodes, waitsFor, headAgeMs, headAgeMsMax }: ChainSeen,
+  { nodes, waitsFor, unread, headAgeMs, headAgeMsMax }: ChainSeen,
   monotonicMs: number,
 ): Finding {
   if (waitsFor !== null) return { ...CHAIN, state: 'failing', error: waitsFor, isSaid: true }
   if (nodes === undefined) return { ...CHAIN, state: 'failing', error: NOT_FOLLOWED, isBeginning: true }
   const missingMs = monotonicMs - (nodes.quorumMissingSinceMs() ?? monotonicMs)
   if (missingMs > NO_QUORUM_MS_MAX) return { ...CHAIN, state: 'failing', error: noQuorum(nodes, missingMs) }
+  const [stuck] = unread.filter(({ sinceMs }) => monotonicMs - sinceMs > UNANSWERED_MS_MAX)
+  if (stuck !== undefined)
+    return { ...CHAIN, state: 'failing', error: blockUnread(stuck, monotonicMs - stuck.sinceMs) }
   const unanswered = nodes.unanswered().filter(({ sinceMs }) => monotonicMs - sinceMs > UNANSWERED_MS_MAX)
   const needed = unanswered.find(({ method }) => !SPARED.has(method))
   const first = needed ?? unanswered[0]
@@ -83,6 +88,17 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
     {
       fix: 'bring the nodes of `chain.nodes.read` back, or put others there: until as many agree, nothing is signed and nothing ends.',
       facts: { agree },
+      retry: 'later',
+    },
+  )
+
+const blockUnread = ({ error }: Unread, ms: number) =>
+  new RolekeeperError(
+    'node.block_unread',
+    `For ${roughly(ms)} the chain could not be followed: ${error instanceof RolekeeperError ? error.shortMessage : 'something unforeseen.'}`,
+    {
+      fix: 'see with `rolekeeper doctor` what the nodes lack or limit, and put others into `chain.nodes`: what is sent is not seen to land.',
+      facts: { reason: error instanceof RolekeeperError ? error.code : 'unexpected' },
       retry: 'later',
     },
   )

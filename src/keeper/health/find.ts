@@ -40,6 +40,7 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     chainFinding(
       {
         ...{ nodes: deps.nodes(), waitsFor: deps.waitsFor() },
+        unread: deps.terms().flatMap((term) => term.unread() ?? []),
         headAgeMs: ageMs(headAtMs, nowMs),
         headAgeMsMax: leastOf(atWork(deps).map(({ vitals }) => vitals.headAgeMsMax)),
       },

@@ -18,7 +18,7 @@ import { openMs } from './nonce-findings.ts'
 export type HealthDeps = {
   readonly clock: Clock
   /** Of each seat that it holds; alone, one term of all. */
-  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe' | 'payers'>[]
+  readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe' | 'payers' | 'unread'>[]
   readonly standing: () => Standing
   /** Of an instance of a fleet; null alone. */
   readonly fleet: () => FleetGauges | null

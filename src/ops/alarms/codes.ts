@@ -49,6 +49,7 @@ export const ALARM_CODES: readonly string[] = [
     'node.alone',
     'node.answer_too_large',
     'node.bad_answer',
+    'node.block_unread',
     'node.disagreement',
     'node.head_old',
     'node.http_status',

@@ -1,6 +1,11 @@
 import type { Address, Hex } from 'viem'
 import { z } from 'zod'
-import { type CanonicalDeps, followCanonicalChain, type SignerFacts } from '../../chain/canonical.ts'
+import {
+  type CanonicalChain,
+  type CanonicalDeps,
+  followCanonicalChain,
+  type SignerFacts,
+} from '../../chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../chain/finality.ts'
 import { NO_TRANSACTION, type Nodes } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
@@ -39,6 +44,7 @@ export type ChainView = {
   readonly stands: (block: BlockName) => boolean | null
   /** Take what is final for certain again after a fork past finality, also over a restart (see `CanonicalChain`). */
   readonly forgetForks: () => Promise<void>
+  readonly unread: CanonicalChain['unread']
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
@@ -124,6 +130,7 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
       canonical.forgetForks()
       return journal.setValue(doubtKey(nodes.chainId, scope), null)
     },
+    unread: canonical.unread,
     stop: canonical.stop,
   }
 }

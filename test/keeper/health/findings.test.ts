@@ -37,7 +37,7 @@ describe('the chain', () => {
   const nodes = { agree: 2, health: () => [], quorumMissingSinceMs: () => null, unanswered: () => [] }
   const well: ChainSeen = {
     nodes,
-    ...{ waitsFor: null, headAgeMs: 2_000, headAgeMsMax: 30_000 },
+    ...{ waitsFor: null, unread: [], headAgeMs: 2_000, headAgeMsMax: 30_000 },
   }
   const inVain = (method: string, forMs: number) => ({
     method,
@@ -46,6 +46,16 @@ describe('the chain', () => {
   })
   it.each([
     ['followed', {}, ['ok', 'ok']],
+    [
+      'followed no further for 15 s',
+      { unread: [{ sinceMs: NOW - 15_001, error: new TypeError('zz') }] },
+      ['failing', 'node.block_unread'],
+    ],
+    [
+      'followed no further for less',
+      { unread: [{ sinceMs: NOW - 15_000, error: new TypeError('zz') }] },
+      ['ok', 'ok'],
+    ],
     [
       'asked in vain for what is spared',
       { nodes: { ...nodes, unanswered: () => [inVain('eth_getLogs', 15_001)] } },

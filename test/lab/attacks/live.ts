@@ -59,9 +59,11 @@ const SEED = 459
 /** Start the sandbox, with a proxy before its service. */
 export async function createStage(): Promise<Stage> {
   let proxy: FaultProxy | undefined
-  const session = await createRoleSession(SCENARIOS.busy, SEED, async (url) => {
-    proxy = await startFaultProxy(url)
-    return proxy.url
+  const session = await createRoleSession(SCENARIOS.busy, SEED, {
+    service: async (url) => {
+      proxy = await startFaultProxy(url)
+      return proxy.url
+    },
   })
   invariant(proxy !== undefined, 'the session asks for its way to the service')
   const started = proxy

@@ -1,11 +1,12 @@
 /**
- * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard|console [--json]`: the figures that are
+ * `npm run bench reaction|throughput|ingest|book|allocator|restart|journal|fleet|guard|console|full-block [--json]`: the figures that are
  * held over time. A figure is no test and exits 0; `book` exits 1 where a target is missed.
  */
 import { readScript } from '../../support/script.ts'
 import type { AllocatorFigures } from './allocator.ts'
 import type { BookFigures } from './book.ts'
 import type { ConsoleFigures } from './console.ts'
+import type { FullBlockFigures } from './full-block.ts'
 import type { GuardFigures } from './guard.ts'
 import type { IngestFigures } from './ingest.ts'
 import type { JournalFigures } from './journal.ts'
@@ -40,6 +41,8 @@ const PARTS = {
   guard: async (say: Say) => told((await import('./guard.ts')).measureGuard(say), describeGuard),
   console: async (say: Say) =>
     told(await (await import('./console.ts')).measureConsole(say), describeConsole),
+  'full-block': async (say: Say) =>
+    told(await (await import('./full-block.ts')).measureFullBlock(say), describeFullBlock),
 }
 type Say = (text: string) => void
 const told = <Figures>(figures: Figures, text: (figures: Figures) => string) =>
@@ -89,6 +92,18 @@ function describeConsole({ minutes }: ConsoleFigures): string {
     ...minutes.map(
       ({ minute, heapBytes, nodes, listeners, keeperBytes }) =>
         `${String(minute).padStart(6)} ${mb(heapBytes)} ${String(nodes).padStart(11)} ${String(listeners).padStart(11)} ${mb(keeperBytes)}`,
+    ),
+    '',
+  ].join('\n')
+}
+
+function describeFullBlock({ gasLimit, fillings }: FullBlockFigures): string {
+  const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+  return [
+    `A block of ${gasLimit / 1e6} M gas with a transaction of the keeper in it, until the keeper has seen that.`,
+    ...fillings.map(
+      ({ name, jsonBytes, p50Ms, mostMs, moreBytes }) =>
+        `  ${name.padEnd(10)} ${mb(jsonBytes).padStart(8)} of JSON; p50 ${p50Ms.toFixed(0)} ms, most ${mostMs.toFixed(0)} ms; at most ${mb(moreBytes)} more resident`,
     ),
     '',
   ].join('\n')

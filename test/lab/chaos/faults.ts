@@ -5,6 +5,7 @@ import type { Passing } from '../../support/fault-proxy.ts'
 import type { HttpDeed } from '../../support/http-deeds.ts'
 import type { NodeFault } from '../../support/node-proxy.ts'
 import type { View } from '../../support/node-view.ts'
+import { LIMITS } from '../nodes/limits.ts'
 import type { KeeperProcess } from './keeper-process.ts'
 import type { ChaosWorld } from './world.ts'
 
@@ -54,6 +55,21 @@ const doing =
   (deed: HttpDeed): Kind =>
   ({ nodeFault, liar, hit }) =>
     nodeFault(liar, { deed, when: noted(hit) })
+
+/** Every node does so at once. */
+const allDo =
+  (faultsOf: () => readonly NodeFault[]): Kind =>
+  ({ world, nodeFault, hit }) => {
+    for (const index of world.nodes.keys())
+      for (const fault of faultsOf())
+        nodeFault(index, {
+          ...fault,
+          when: (call, calls) => fault.when?.(call, calls) !== false && noted(hit)(),
+        })
+  }
+
+const refusing = (method: string): Kind =>
+  allDo(() => [{ methods: [method], deed: { kind: 'error', code: -32_601, message: 'no such method' } }])
 
 const seeing =
   (view: (head: bigint, roll: number) => View): Kind =>
@@ -119,6 +135,13 @@ const raised = (value: unknown): unknown => {
   )
 }
 
+const SEND = 'eth_sendRawTransaction'
+/** 59 M gas of zeros: 11 MiB of JSON where a block is read whole. */
+const FULL_BLOCK = {
+  payloads: 9,
+  transaction: { data: `0x${'00'.repeat(650_000)}`, gas: '0x64c268', maxFeePerGas: '0x2540be400' },
+}
+
 /** What is written ahead in a second or two of work. */
 const DISK_KB = 400
 
@@ -147,22 +170,15 @@ export const FAULTS: Readonly<Record<string, Kind>> = {
       deed: { kind: 'swallow' },
       when: noted(hit),
     }),
-  'nodes.swallow_sends': ({ world, nodeFault, hit }) => {
-    for (const index of world.nodes.keys())
-      nodeFault(index, {
-        methods: ['eth_sendRawTransaction'],
-        deed: { kind: 'swallow' },
-        when: noted(hit),
-      })
-  },
-  'nodes.send_reply_lost': ({ world, nodeFault, hit }) => {
-    for (const index of world.nodes.keys())
-      nodeFault(index, {
-        methods: ['eth_sendRawTransaction'],
-        deed: { kind: 'drop_after' },
-        when: noted(hit),
-      })
-  },
+  'nodes.swallow_sends': allDo(() => [{ methods: [SEND], deed: { kind: 'swallow' } }]),
+  'nodes.send_reply_lost': allDo(() => [{ methods: [SEND], deed: { kind: 'drop_after' } }]),
+  'nodes.no_sends': refusing(SEND),
+  'nodes.no_calls': refusing('eth_call'),
+  'nodes.no_simulations': refusing('eth_simulateV1'),
+  'nodes.no_counts': refusing('eth_getTransactionCount'),
+  'nodes.no_receipts': refusing('eth_getTransactionReceipt'),
+  'nodes.no_blocks': refusing('eth_getBlockByHash'),
+  ...Object.fromEntries(Object.entries(LIMITS).map(([name, { faults }]) => [`nodes.${name}`, allDo(faults)])),
   'node.error': ({ nodeFault, liar, hit }) =>
     nodeFault(liar, {
       deed: { kind: 'error', code: -32_603, message: 'internal error' },
@@ -236,6 +252,12 @@ export const FAULTS: Readonly<Record<string, Kind>> = {
       'anvil_setNextBlockBaseFeePerGas',
       `0x${((block.baseFeePerGas ?? 1n) * 20n).toString(16)}`,
     )
+  },
+  'chain.full_block': async ({ world, hit }) => {
+    hit()
+    const from = await world.scene.scene.actor()
+    for (let count = 0; count < FULL_BLOCK.payloads; count += 1)
+      await world.rpc('eth_sendTransaction', { from, to: from, ...FULL_BLOCK.transaction })
   },
   'chain.halt': async ({ world, undo, hit }) => {
     hit()

@@ -6,7 +6,7 @@ import type { TcpDeed, TcpProxy, TcpRule } from '../../support/tcp-proxy.ts'
 import { FAULTS } from './faults.ts'
 import { createFleetWorld, type FleetWorld, type Member } from './fleet-world.ts'
 import { createKeeperProcess, type KeeperProcess } from './keeper-process.ts'
-import { holdPrice, watchOver } from './seed.ts'
+import { holdPrice, release, watchOver } from './seed.ts'
 import { createRolls, createWeather } from './weather.ts'
 import { type ChaosWorld, createChaosWorld } from './world.ts'
 
@@ -100,6 +100,8 @@ async function alone(kinds: readonly string[], keepIn: string): Promise<Stage> {
   const keeper = createKeeperProcess(world.configFile, logFile)
   const prices = holdPrice(world)
   const faults = kinds.map((kind): Fault => {
+    const own = PERSON[kind]
+    if (own !== undefined) return { kind, ...own(world) }
     const episode = { atMs: 0, kind, forMs: 2 * LASTS_MS, seed: 1 }
     const weather = createWeather({ liar: 0, noise: 0, episodes: [episode] }, world, keeper, 1)
     return { kind, begin: weather.begin, end: weather.end }
@@ -133,6 +135,18 @@ async function onRedis(kinds: readonly string[], keepIn: string): Promise<Stage>
 }
 
 const WORLD = { nodes: 3, borrowers: 0, confirmations: 4 }
+
+/** What a person has to see to before work goes on. */
+const PERSON: Readonly<Record<string, (world: ChaosWorld) => Omit<Fault, 'kind'>>> = {
+  'nonce.taken': (world) => ({
+    begin: async () => {
+      const address = world.scene.signer
+      const count = Number(await world.rpc('eth_getTransactionCount', address, 'latest'))
+      await world.rpc('anvil_setNonce', address, `0x${(count + 1).toString(16)}`)
+    },
+    end: () => release(world),
+  }),
+}
 
 /** What may be wrong with the Redis of a fleet, for as long as it lasts. */
 const REDIS: Readonly<Record<string, (fleet: FleetWorld, member: Member) => Omit<Fault, 'kind'>>> = {
@@ -250,7 +264,8 @@ const eventsIn = (text: string): readonly Event[] =>
 /** Which facet is the cause of the faults of a kind: what else is not well at the time is not counted as telling of it. */
 const CAUSES: Readonly<Record<string, RegExp>> = {
   node: /^node\/read-1$/,
-  nodes: /^nonces\//,
+  nodes: /^(chain|nonces\/.*|node\/.*)$/,
+  nonce: /^signer\//,
   // What it prepares against the policy is found where it is refused.
   service: /^(service|duty\/.*)$/,
   kms: /^key\//,
@@ -296,4 +311,4 @@ export function toldTable(all: readonly Told[]): string {
 }
 
 /** Every kind that may be done by itself. */
-export const KINDS = [...Object.keys(FAULTS), ...Object.keys(REDIS)]
+export const KINDS = [...Object.keys(FAULTS), ...Object.keys(REDIS), ...Object.keys(PERSON)]

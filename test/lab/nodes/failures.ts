@@ -30,7 +30,12 @@ type Deed = NodeFault['deed']
 const error = (code: number, message: string): Deed => ({ kind: 'error', code, message })
 
 /** Asked at a start alone: the keeper begins anew beneath their failure. */
-export const AT_START: ReadonlySet<Method> = new Set(['eth_estimateGas', 'eth_getStorageAt'])
+export const AT_START: ReadonlySet<Method> = new Set([
+  'eth_estimateGas',
+  'eth_feeHistory',
+  'eth_getCode',
+  'eth_getStorageAt',
+])
 
 /** What has to be wrong as well, so that a method is asked: a block that is too large to be read whole. */
 export const BESIDE: Readonly<Partial<Record<Method, NodeFault>>> = {
