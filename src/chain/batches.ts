@@ -22,6 +22,8 @@ export type Batches = {
 export const BATCH_MAX = 100
 /** What was too wide for a node is tried again after so long, milliseconds. */
 export const NARROW_MS = 600_000
+/** Answers that were asked for alone and are too large, after which the rest of a batch is given up. */
+const TOO_LARGE_MAX = 16
 /** How long a node that says no time is left alone: at first, and at most, twice as long each time. */
 const LIMITED_MS = { least: 1_000, most: 60_000 }
 
@@ -109,7 +111,13 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
   /** Ask for so many at once, one request after another. */
   async function inTurn(calls: readonly RpcCall[], size: number): Promise<Answers> {
     const answers: (RpcAnswer | Unanswered)[] = []
-    for (const some of chunks(calls, size)) answers.push(...(await all(some)))
+    for (const some of chunks(calls, size)) {
+      answers.push(...(await all(some)))
+      // One whose every answer is too large may cost us no more than so many.
+      const [first] = answers
+      if (first !== undefined && answers.length >= TOO_LARGE_MAX && answers.every(isTooLarge))
+        return calls.map((_, index) => answers[index] ?? first)
+    }
     return answers
   }
 

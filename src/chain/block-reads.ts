@@ -121,7 +121,7 @@ async function sentIn(
   const found: Sent[] = []
   for (let from = 0; from < hashes.length; from += AT_ONCE) {
     const some = hashes.slice(from, from + AT_ONCE)
-    const rows = await Promise.all(some.map((_, index) => rowAt(node, hash, from + index)))
+    const rows = await Promise.all(some.map((each, index) => rowAt(node, hash, from + index, each)))
     found.push(...sentAmong(node, rows, some, senders))
   }
   return found
@@ -132,27 +132,29 @@ type Row = z.output<typeof wireRow>
 /** Take what `senders` sent of transactions that have to be these: one that a node leaves out would pass for none. */
 function sentAmong(
   node: Endpoint,
-  rows: readonly (Row | null)[],
+  rows: readonly Row[],
   hashes: readonly Hex[],
   senders: readonly Address[],
 ): readonly Sent[] {
   const wanted = senders.map((sender) => sender.toLowerCase())
-  const own = wireTransactions.safeParse(rows.filter((row) => row !== null && wanted.includes(row.from)))
-  const isOther = rows.some((row, index) => row !== null && row.hash !== hashes[index])
+  const own = wireTransactions.safeParse(rows.filter((row) => wanted.includes(row.from)))
+  const isOther = rows.some((row, index) => row.hash !== hashes[index])
   if (isOther || rows.length !== hashes.length || !own.success)
     throw badAnswer(node.name, 'eth_getBlockByHash')
   return own.data
 }
 
-/** Read one transaction of a block; null where it is too large to be one of ours. */
-async function rowAt(node: Endpoint, hash: Hex, index: number): Promise<Row | null> {
+/** Read one transaction of a block; of one that is too large to be read only whose it is, which its receipt says. */
+async function rowAt(node: Endpoint, block: Hex, index: number, hash: Hex): Promise<Row> {
   const method = 'eth_getTransactionByBlockHashAndIndex'
   try {
-    return await read(node, method, [hash, quantity(index)], wireRow)
+    return await read(node, method, [block, quantity(index)], wireRow)
   } catch (error) {
-    if (isTooLarge(error)) return null
-    throw error
+    if (!isTooLarge(error)) throw error
   }
+  const receipt = await receiptOn(node, hash)
+  if (receipt === null) throw notShown(node.name, hash)
+  return { hash: receipt.hash, from: receipt.from }
 }
 
 /** A nonce that the block counts and no transaction of its sender has. Pure. */

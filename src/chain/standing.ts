@@ -19,6 +19,8 @@ export type Standing = {
 /** A node that let us wait, or stood alone, is asked after the others for so long. */
 const SLOW_MS = 10_000
 const ALONE_MS = 60_000
+/** What a node said that nobody can read: it is asked after the others, as one that is alone with its answer. */
+const UNREADABLE: ReadonlySet<string> = new Set(['node.answer_too_large', 'node.bad_answer'])
 /** One that is asked again and lets us wait again within so long was slow all the time. */
 const RELAPSE_MS = 5_000
 
@@ -78,7 +80,7 @@ export function createStanding(options: StandingDeps): Standing {
     failed: (node, error) => {
       count(errors, node)
       lastErrorCode.set(node, error.code)
-      if (error.code === 'node.bad_answer') aloneUntilMs.set(node, clock.monotonicMs() + ALONE_MS)
+      if (UNREADABLE.has(error.code)) aloneUntilMs.set(node, clock.monotonicMs() + ALONE_MS)
     },
     alone: (node) => {
       aloneUntilMs.set(node, clock.monotonicMs() + ALONE_MS)

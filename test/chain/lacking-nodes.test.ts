@@ -112,6 +112,20 @@ describe('a node that takes few calls at once', () => {
   })
 })
 
+describe('a node whose every answer is too large', () => {
+  it('is asked for few of a batch alone, and then after the others', async () => {
+    const { node, nodes } = await start()
+    node.answers.eth_call = () => '0x01'
+    await calls(nodes, 1)
+    node.requests.length = 0
+    const body = 'f'.repeat(9 * MIB)
+    node.instead = () => ({ body })
+    expect(await codeOf(calls(nodes, 100))).toBe('node.answer_too_large')
+    expect(node.requests.filter((methods) => methods.length === 1).length).toBeLessThan(32)
+    expect(nodes.health()).toMatchObject([{ state: 'alone' }])
+  })
+})
+
 describe('a node that limits how often it is asked', () => {
   const busy = { jsonrpc: '2.0', id: null, error: { code: -32_005, message: 'request rate limited' } }
   it.each([
@@ -177,7 +191,10 @@ describe('a node that lacks something about a block', () => {
         transactions: isWhole === true ? all : all.map(({ hash }) => hash),
       }),
       eth_getTransactionByBlockHashAndIndex: ([, index]: readonly unknown[]) => all[Number(index)] ?? null,
-      eth_getTransactionReceipt: ([hash]: readonly unknown[]) => ({ ...receipt(0), transactionHash: hash }),
+      eth_getTransactionReceipt: ([hash]: readonly unknown[]) => {
+        const from = all.find((each) => each.hash === hash)?.from ?? OURS
+        return { ...receipt(0), transactionHash: hash, from }
+      },
     })
   }
   const blockOf = (nodes: Nodes) => nodes.blockOf(word(10), [OURS])
@@ -262,6 +279,19 @@ describe('a node that lacks something about a block', () => {
     mine(node, [zeros, sent(1, 5)], 6)
     node.answers.eth_getTransactionByBlockHashAndIndex = () => null
     expect(await codeOf(blockOf(nodes))).toBe('node.bad_answer')
+  })
+
+  it('and shows ours as larger than anything of ours is wrong, and nobody took its nonce', async () => {
+    const { node, nodes } = await start()
+    mine(node, [{ ...sent(1, 5), input: `0x${'00'.repeat(5 * MIB)}` }], 6)
+    expect(await codeOf(blockOf(nodes))).toBe('node.bad_answer')
+  })
+
+  it('and shows what is too large reads as others by its receipt', async () => {
+    const { node, nodes } = await start()
+    const zeros = { ...sent(100, 0, OTHER), input: `0x${'00'.repeat(5 * MIB)}` }
+    mine(node, [zeros, sent(1, 5)], 6)
+    expect((await blockOf(nodes))?.transactions).toMatchObject([{ nonce: 5, hash: word(1) }])
   })
 
   it.each([

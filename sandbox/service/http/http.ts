@@ -44,6 +44,7 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
     fail(deps, reply, new ApiError(400, 'not_found', 'There is no such operation.')),
   )
   app.addHook('onRequest', async (request, reply) => {
+    reply.header('date', new Date(deps.clock.nowMs()).toUTCString())
     if (request.routeOptions.url?.startsWith(CONTROL_PREFIX) === true) return
     if (isLoopbackHost(request.headers.host) && shareWithPages(request, reply, deps.keys)) {
       reply.header('x-request-id', request.id)

@@ -582,6 +582,11 @@ inOrder('a service over HTTP', () => {
       f.service.setFault({})
     })
 
+    it('dates its answers by its own clock', async () => {
+      const { headers } = await f.get('/v1/markets', secretHeaders)
+      expect(headers.get('date')).toBe(new Date(f.clock.nowMs()).toUTCString())
+    })
+
     it('forgets an answer after 24 hours, and not a moment before', async () => {
       const headers = { ...secretHeaders, 'idempotency-key': newKey() }
       const first = await f.post('/v1/workflows/prepare', liquidation(), headers)
