@@ -50,9 +50,23 @@ export async function read<T>(
 
 const wireHeaderOrNone = wireHeader.nullable()
 
-/** Read the header at a height or tag; null where there is none. */
-export const headerAt = (node: Endpoint, at: bigint | 'latest' | 'finalized'): Promise<Header | null> =>
-  read(node, 'eth_getBlockByNumber', [typeof at === 'bigint' ? quantity(at) : at, false], wireHeaderOrNone)
+/** Read the header at a height or tag; null where there is none. Throws `node.no_base_fee` on a chain without EIP-1559. */
+export async function headerAt(node: Endpoint, at: bigint | 'latest' | 'finalized'): Promise<Header | null> {
+  const method = 'eth_getBlockByNumber'
+  const answer = await node.read(method, [typeof at === 'bigint' ? quantity(at) : at, false])
+  if (answer.ok && isWithoutBaseFee(answer.result)) throw noBaseFee(node.name)
+  return parsed(node.name, method, wireHeaderOrNone, answer)
+}
+
+const isWithoutBaseFee = (block: unknown): boolean =>
+  typeof block === 'object' && block !== null && 'hash' in block && !('baseFeePerGas' in block)
+
+const noBaseFee = (node: string) =>
+  new RolekeeperError('node.no_base_fee', `Node ${node} shows a block without a base fee.`, {
+    fix: 'work on a chain with EIP-1559: fees are offered, and limits counted, by its base fee.',
+    facts: { node },
+    retry: 'later',
+  })
 
 /** Read the newest block that a node calls final; null where it has none, which some say with an error after a start. */
 export async function finalizedOn(node: Endpoint): Promise<Header | null> {

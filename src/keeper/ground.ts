@@ -45,7 +45,7 @@ const RETRY_MS = 1_000
 const RETRY_MS_MAX = 30_000
 
 /** With nothing in flight, these end a start: a slip of the pen shows itself at once. */
-const MISTAKES = ['node.wrong_chain', 'node.unreachable', 'node.http_status']
+const MISTAKES = ['node.wrong_chain', 'node.unreachable', 'node.http_status', 'node.no_base_fee']
 
 /**
  * Connect to the nodes. Those that do not answer are tried again for ever while anything is in flight. Throws what cannot be

@@ -23,6 +23,8 @@ export type World = {
   readonly nativeWeiOf: (signer: Address) => bigint
   /** What the operator of an OP stack chain takes for a million gas, beside it; null where nobody says that it does. */
   readonly operatorFeeWei: bigint | null
+  /** Whether it is a chain of Arbitrum's kind. */
+  readonly isArbitrum: boolean
   /** Where a signer may do workflows of these types, by the contracts' own word. */
   readonly mayOf: (types: readonly WorkflowType[], signer: Address) => readonly May[]
 }
@@ -33,7 +35,7 @@ type May = { readonly at: string; readonly may: boolean | null; readonly needs: 
 const USD_MICROS = 1_000_000n
 const WAD = 10n ** 18n
 
-/** Source: ERC-4626, AccessControl of OpenZeppelin; OP stack, GasPriceOracle; gates, registries and managers are assumed, and nothing where one has none. */
+/** Source: ERC-4626, AccessControl of OpenZeppelin; OP stack, GasPriceOracle; Nitro, ArbSys; gates, registries and managers are assumed, and nothing where one has none. */
 const view = createView(
   parseAbi([
     'function asset() view returns (address)',
@@ -45,8 +47,11 @@ const view = createView(
     'function liquidatorGate() view returns (bool)',
     'function isAuthorized(address wallet, bytes32 action, address scope) view returns (bool)',
     'function getOperatorFee(uint256 gasUsed) view returns (uint256)',
+    'function arbChainID() view returns (uint256)',
   ]),
 )
+/** What each chain of Arbitrum's kind has, and no other. Source: Nitro, precompiles. */
+const ARB_SYS: Address = '0x0000000000000000000000000000000000000064'
 const LIQUIDATE = stringToHex('liquidate', { size: 32 })
 
 /** Create what reads a world; roles that ask while one is read share it, as each asks of every signer. Throws as {@link readWorld}. */
@@ -86,6 +91,7 @@ export async function readWorld(
   )
   const operatorFee = reads.ask(view('getOperatorFee', DATA_FEE_ORACLE, [1_000_000n], uint))
   const places = new Map(signers.map((signer) => [signer, askPlaces(signer, deployment, reads)]))
+  const arbChainId = reads.ask(view('arbChainID', ARB_SYS, [], uint))
   const [head, answers, wei] = await Promise.all([
     nodes.head(),
     nodes.calls(reads.calls),
@@ -114,6 +120,7 @@ export async function readWorld(
     balanceOf: (signer, token) => balances.get(`${signer} ${token}`)?.() ?? null,
     nativeWeiOf: (signer) => wei[signers.indexOf(signer)] ?? 0n,
     operatorFeeWei: operatorFee(),
+    isArbitrum: arbChainId() !== null,
     mayOf: (types, signer) => places.get(signer)?.(types) ?? [],
   }
 }

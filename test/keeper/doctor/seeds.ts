@@ -535,6 +535,11 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     world: (ward) => setCode(DATA_FEE_ORACLE, '0x600760005260206000f3', ward),
     says: () => ['7 wei for a million gas', 'without an operator fee'],
   },
+  "a chain of Arbitrum's kind": {
+    ...{ check: 'gas', code: 'chain.arbitrum' },
+    world: (ward) => setCode('0x0000000000000000000000000000000000000064', '0x600760005260206000f3', ward),
+    says: () => ['part of its gas', 'as the OP stack does'],
+  },
   'a source that cannot be read': {
     ...{ check: 'source', code: 'source.source_unreadable', state: 'warning', about: 'extra' },
     change: (config) => {
