@@ -26,25 +26,43 @@ export const NARROW_MS = 600_000
 const TOO_LARGE_MAX = 16
 /** How long a node that says no time is left alone: at first, and at most, twice as long each time. */
 const LIMITED_MS = { least: 1_000, most: 60_000 }
+/** A call waits so long for a node that is left alone; what would take longer fails at once, so that another is asked. */
+const PATIENCE_MS = 5_000
+/** Also where it says that its time is over. */
+const AGAIN_MS_MIN = 100
 
 type Answers = readonly (RpcAnswer | Unanswered)[]
 type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => void }
 
 /**
  * Batch the calls to one address. A node that refuses a batch as too wide gets narrower ones, what is too large together is
- * asked for in parts, and one that limits how often it is asked is asked nothing until its time is over.
+ * asked for in parts, and one that limits how often it is asked is asked nothing until its time is over: what comes meanwhile
+ * waits for that, where it is soon.
  */
-export function createBatches(
-  given: NodeAddress,
-  timeoutMs: number,
-  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
-): Batches {
+export function createBatches(given: NodeAddress, timeoutMs: number, clock: Clock): Batches {
   const requests = createRequests(given, timeoutMs)
   const { all, width } = createParts(requests.send, clock)
+  const closing = new AbortController()
   let waiting: Waiting[] = []
 
+  /** Ask, and again for what a node that is asked too often leaves out, once its time is over. */
+  async function patiently(calls: readonly RpcCall[]): Promise<Answers> {
+    let answers = await all(calls)
+    for (let waitedMs = 0; ; ) {
+      const limited = answers.filter(isLimited)
+      const [first] = limited
+      const ms = Math.max((first?.untilMs ?? 0) - clock.monotonicMs(), AGAIN_MS_MIN)
+      if (first === undefined || waitedMs + ms > PATIENCE_MS || closing.signal.aborted) return answers
+      await clock.sleep(ms, closing.signal).catch(() => undefined)
+      waitedMs += ms
+      const again = await all(calls.filter((_, index) => isLimited(answers[index])))
+      let taken = 0
+      answers = answers.map((answer) => (isLimited(answer) ? (again[taken++] ?? answer) : answer))
+    }
+  }
+
   async function post(batch: readonly Waiting[]): Promise<void> {
-    const answers = await all(batch)
+    const answers = await patiently(batch)
     for (const [index, { answer }] of batch.entries()) answer(answers[index] ?? { kind: 'garbage' })
   }
 
@@ -60,7 +78,10 @@ export function createBatches(
         waiting.push({ method, params, answer })
         if (waiting.length === 1) setImmediate(flush)
       }),
-    close: requests.close,
+    close: async () => {
+      closing.abort('closed')
+      await requests.close()
+    },
   }
 }
 
@@ -130,6 +151,11 @@ function chunks<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
   )
 }
 
+const isLimited = (
+  answer: RpcAnswer | Unanswered | undefined,
+): answer is Extract<Unanswered, { readonly kind: 'limited' }> =>
+  answer !== undefined && 'kind' in answer && answer.kind === 'limited'
+
 const isTooLarge = (answer: RpcAnswer | Unanswered | undefined): boolean =>
   answer !== undefined &&
   ('ok' in answer ? !answer.ok && isAnswerTooLarge(answer.failure) : answer.kind === 'too_large')
@@ -142,13 +168,13 @@ const isSame = (one: RpcAnswer | Unanswered | undefined, other: RpcAnswer | Unan
 function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>) {
   let untilMs = 0
   let nextMs = LIMITED_MS.least
-  const isLimited = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
+  const saysLimit = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
     'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
   return {
     now: (): Unanswered | null => (monotonicMs() < untilMs ? { kind: 'limited', untilMs } : null),
     /** Take note of what a reply says of limits. */
     apply: ({ answers, refusal, retryAfter }: RpcReply): Omit<RpcReply, 'retryAfter'> => {
-      if (!answers.some((answer) => isLimited(answer, retryAfter))) {
+      if (!answers.some((answer) => saysLimit(answer, retryAfter))) {
         if (answers.some((answer) => 'ok' in answer)) nextMs = LIMITED_MS.least
         return { answers, refusal }
       }
@@ -156,7 +182,7 @@ function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'
       nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
       const limited: Unanswered = { kind: 'limited', untilMs }
       return {
-        answers: answers.map((answer) => (isLimited(answer, retryAfter) ? limited : answer)),
+        answers: answers.map((answer) => (saysLimit(answer, retryAfter) ? limited : answer)),
         refusal: null,
       }
     },

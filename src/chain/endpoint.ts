@@ -113,7 +113,7 @@ type EndpointOptions = {
   readonly url: NodeAddress
   readonly chainId: number
   readonly timeoutMs: number
-  readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
+  readonly clock: Clock
   /** Called when it refuses who asks: a key in its address may have been replaced. */
   readonly onDenied?: (() => void) | undefined
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createBatches } from '../../src/chain/batches.ts'
 import { createNodes, type NodesOptions } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { type ScriptedNode, startScriptedNode, wireBlock } from './scripted-node.ts'
 
@@ -128,6 +128,41 @@ describe('a node whose every answer is too large', () => {
 
 describe('a node that limits how often it is asked', () => {
   const busy = { jsonrpc: '2.0', id: null, error: { code: -32_005, message: 'request rate limited' } }
+  /** Waits at most so long that they are no wait of a test, and moves the clock by them. */
+  async function hurried() {
+    const waitsMs: number[] = []
+    const time = { monotonicMs: 0 }
+    const sleep: Clock['sleep'] = async (ms, signal) => {
+      if (ms < 1_000) return systemClock.sleep(ms, signal)
+      waitsMs.push(ms)
+      time.monotonicMs += ms
+    }
+    const clock = { ...systemClock, nowMs: () => 0, monotonicMs: () => time.monotonicMs, sleep }
+    return { ...(await start({ clock })), waitsMs }
+  }
+  it.each([
+    ['no time', { status: 429 }, [1_000, 2_000]],
+    ['no time, by an error without an id at 200', { body: busy }, [1_000, 2_000]],
+    ['2 s by Retry-After', { status: 429, headers: { 'retry-after': '2' } }, [2_000, 2_000]],
+  ])('for %s is waited for, and asked for the rest', async (_, reply, expected) => {
+    const { node, nodes, waitsMs } = await hurried()
+    node.answers.eth_call = () => '0x01'
+    let refused = 0
+    node.instead = () => {
+      refused += 1
+      return refused <= 2 ? reply : undefined
+    }
+    expect(await calls(nodes, 3)).toEqual(['0x01', '0x01', '0x01'])
+    expect(waitsMs).toEqual(expected)
+  })
+
+  it('for longer each time is given up after five seconds', async () => {
+    const { node, nodes, waitsMs } = await hurried()
+    node.instead = () => ({ status: 429 })
+    expect(await codeOf(calls(nodes, 1))).toBe('node.rate_limited')
+    expect(waitsMs).toEqual([1_000, 2_000])
+  })
+
   it.each([
     ['30 s by Retry-After', { status: 429, headers: { 'retry-after': '30' } }, 30],
     [
@@ -136,8 +171,6 @@ describe('a node that limits how often it is asked', () => {
       20,
     ],
     ['an hour, which is too long', { status: 429, headers: { 'retry-after': '3600' } }, 60],
-    ['no time', { status: 429 }, 1],
-    ['no time, by an error without an id at 200', { body: busy }, 1],
   ])('for %s is left alone until then', async (_, reply, seconds) => {
     const { node, nodes, time } = await start()
     node.answers.eth_call = () => '0x01'
