@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import { badAnswer, type Endpoint, isTooLarge, quantity } from './endpoint.ts'
+import { badAnswer, type Endpoint, isTooLarge, isTooWide, quantity } from './endpoint.ts'
 import { countOn, headerAt, read } from './node-reads.ts'
 import { type BlockOf, type MinedTransaction, NO_TRANSACTION } from './nodes.ts'
 import {
@@ -116,7 +116,7 @@ async function sentIn(
     const all = await read(node, 'eth_getBlockByHash', [hash, true], wireRows)
     return sentAmong(node, all, hashes, senders)
   } catch (error) {
-    if (!isTooLarge(error)) throw error
+    if (!isTooWide(error)) throw error
   }
   const found: Sent[] = []
   for (let from = 0; from < hashes.length; from += AT_ONCE) {

@@ -101,6 +101,14 @@ export const refused = (node: string, method: string, code: number) =>
 export const isTooLarge = (error: unknown): boolean =>
   error instanceof RolekeeperError && error.code === 'node.answer_too_large'
 
+/** JSON-RPC's code of a method that a node does not have. */
+const NO_METHOD = -32_601
+
+/** Whether less of the same may be answered. Nodes word it in too many ways to tell their limits from other refusals. Pure. */
+export const isTooWide = (error: unknown): boolean =>
+  isTooLarge(error) ||
+  (error instanceof RolekeeperError && error.code === 'node.refused' && error.facts.code !== NO_METHOD)
+
 const wrongChain = (name: string, chainId: number, said: number) =>
   new RolekeeperError('node.wrong_chain', `Node ${name} is on chain ${said}, not on chain ${chainId}.`, {
     fix: 'correct its address in `chain.nodes`, or `chain.id`.',

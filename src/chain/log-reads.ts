@@ -1,8 +1,7 @@
 import { type Address, pad, toEventSelector } from 'viem'
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
 import { NARROW_MS } from './batches.ts'
-import { badAnswer, type Endpoint, isTooLarge, quantity } from './endpoint.ts'
+import { badAnswer, type Endpoint, isTooWide, quantity } from './endpoint.ts'
 import { read } from './node-reads.ts'
 import type { LogsOf, MinedLog, Transfer, TransfersOf } from './nodes.ts'
 import { wireMinedLogs, wireTransfers } from './wire.ts'
@@ -98,11 +97,3 @@ function createParts({ monotonicMs }: Pick<Clock, 'monotonicMs'>) {
     return found
   }
 }
-
-/** JSON-RPC's code of a method that a node does not have. */
-const NO_METHOD = -32_601
-
-/** Whether less of the same may be answered. Nodes word it in too many ways to tell their limits from other refusals. */
-const isTooWide = (error: unknown): boolean =>
-  isTooLarge(error) ||
-  (error instanceof RolekeeperError && error.code === 'node.refused' && error.facts.code !== NO_METHOD)

@@ -247,6 +247,15 @@ describe('a node that lacks something about a block', () => {
     ])
   })
 
+  it('has what took our nonces read where it refuses to show a block whole', async () => {
+    const { node, nodes } = await start()
+    mine(node, [sent(9, 0, OTHER), sent(1, 5)], 6)
+    const shown = node.answers.eth_getBlockByHash
+    node.answers.eth_getBlockByHash = (params) =>
+      params[1] === true ? fault(-32_003, 'response too large') : shown?.(params)
+    expect((await blockOf(nodes))?.transactions).toMatchObject([{ nonce: 5, hash: word(1) }])
+  })
+
   it('is not asked for the transactions of a block that took none of our nonces', async () => {
     const { node, nodes } = await start()
     mine(node, [sent(100, 0, OTHER)], 5)
