@@ -73,10 +73,10 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
 })
 
 /** Report what a question came to. */
-export async function told<T>(
-  { method }: Pick<Question<unknown>, 'method'>,
+async function told<T>(
+  { method }: Question<unknown>,
   asked: Promise<T>,
-  { onAnswered, onUnanswered }: Pick<AgreementDeps, 'onAnswered' | 'onUnanswered'>,
+  { onAnswered, onUnanswered }: AgreementDeps,
 ): Promise<T> {
   try {
     const answer = await asked

@@ -178,8 +178,12 @@ function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'
         if (answers.some((answer) => 'ok' in answer)) nextMs = LIMITED_MS.least
         return { answers, refusal }
       }
-      untilMs = monotonicMs() + Math.min(waitOf(retryAfter, nowMs()) ?? nextMs, LIMITED_MS.most)
-      nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
+      const saidMs = waitOf(retryAfter, nowMs())
+      // What was under way as it began is of the same spell.
+      if (saidMs !== null || monotonicMs() >= untilMs) {
+        untilMs = monotonicMs() + Math.min(saidMs ?? nextMs, LIMITED_MS.most)
+        nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
+      }
       const limited: Unanswered = { kind: 'limited', untilMs }
       return {
         answers: answers.map((answer) => (saysLimit(answer, retryAfter) ? limited : answer)),

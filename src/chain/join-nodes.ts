@@ -7,7 +7,6 @@ import {
   type Question,
   quorumMissing,
   reachedBy,
-  told,
 } from './agreement.ts'
 import { blockOfOn, transactionOn } from './block-reads.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -27,7 +26,7 @@ import {
   simulateOn,
   viewCallOn,
 } from './node-reads.ts'
-import type { Head, Nodes, SendOutcome } from './nodes.ts'
+import type { Head, Nodes } from './nodes.ts'
 import { orderSimulation } from './simulation.ts'
 import { createStanding } from './standing.ts'
 import { createTips } from './tips.ts'
@@ -60,25 +59,40 @@ export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
   const tips = createTips({
     ...{ nodes: readers, agree, clock, patienceMs: pollMs },
-    fetchNewest: (node) =>
-      newestHeader(node).catch((error: unknown) => {
-        if (error instanceof RolekeeperError) standing.failed(node, error)
+    fetchNewest: async (node) => {
+      try {
+        const header = await newestHeader(node)
+        looked(node, null)
+        return header
+      } catch (error) {
+        if (error instanceof RolekeeperError) {
+          standing.failed(node, error)
+          looked(node, error)
+        }
         throw error
-      }),
+      }
+    },
     fetchAt: headerAt,
   })
   const onDisagreed = (error: RolekeeperError) => options.onDisagreement?.(error)
   const heads = watchHeads({ nodes: readers, agree, tips, pollMs, hedgeMs: HEDGE_MS, clock, onDisagreed })
   const standing = createStanding({ nodes: readers, agree, tips, agreedHead: heads.known, clock })
   const unanswered = createUnanswered(clock)
-  const report = { onAnswered: unanswered.answered, onUnanswered: unanswered.failed }
-  const ofHead = (asked: Promise<Header>) => told({ method: 'eth_getBlockByNumber' }, asked, report)
+  /** Nodes that did not show their newest block when they were looked at last, and why. */
+  const headless = new Map<Endpoint, RolekeeperError>()
+  const looked = (node: Endpoint, error: RolekeeperError | null) => {
+    if (error === null) headless.delete(node)
+    else headless.set(node, error)
+    const answered = readers.length - headless.size
+    const question = { method: NEWEST, block: 'latest', agree, answered }
+    if (answered >= agree) unanswered.answered(NEWEST)
+    else unanswered.failed(NEWEST, quorumMissing(question, [...headless.values()]))
+  }
   const asking = createAgreement({
     ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
     onSlow: standing.slow,
     onFailed: standing.failed,
-    ...report,
-    onDisagreed,
+    ...{ onDisagreed, onAnswered: unanswered.answered, onUnanswered: unanswered.failed },
     onAlone: (node, question) => {
       standing.alone(node)
       options.onDisagreement?.(stoodAlone(node, question, agree))
@@ -92,9 +106,7 @@ export function joinNodes(options: JoinOptions): Nodes {
     throw quorumMissing({ method: 'eth_getBlockByNumber', block: hash, agree, answered: 0 }, [])
   }
   return {
-    ...{ chainId, agree, block, finalized },
-    head: () => ofHead(heads.newest()),
-    recent: () => ofHead(heads.recent()),
+    ...{ chainId, agree, head: heads.newest, recent: heads.recent, block, finalized },
     ...createReads(asking, heads.recent, headerOf, options),
     ...createCounts(asking, heads.recent, finalized, options),
     onHead: heads.listen,
@@ -103,8 +115,7 @@ export function joinNodes(options: JoinOptions): Nodes {
     unanswered: unanswered.list,
     send: async (raw) => {
       const outcomes = await Promise.all(senders.map((node) => sendTo(node, raw)))
-      if (outcomes.every(isNotTaken)) unanswered.failed(SEND, notTaken(outcomes))
-      else unanswered.answered(SEND)
+      unanswered.sent(outcomes)
       return outcomes
     },
     close: async () => {
@@ -114,19 +125,8 @@ export function joinNodes(options: JoinOptions): Nodes {
   }
 }
 
-const SEND = 'eth_sendRawTransaction'
-
-/** Whether a node neither took the bytes nor said that their nonce, fee or balance is why. */
-const isNotTaken = ({ outcome }: SendOutcome) => outcome === 'unknown' || outcome === 'rejected'
-
-const notTaken = (outcomes: readonly SendOutcome[]) => {
-  const said = outcomes.map(({ node, outcome, detail }) => `${node}: ${outcome} (${detail}).`).join(' ')
-  return new RolekeeperError('node.not_taken', `No node took what was sent. ${said}`, {
-    fix: 'look at the nodes of `chain.nodes.send`, or add one.',
-    retry: 'later',
-  })
-}
-
+/** Apart from other heights: where the newest block is not shown, an older one may be. */
+const NEWEST = 'eth_getBlockByNumber (latest)'
 const stoodAlone = (
   node: Endpoint,
   { method, block }: { readonly method: string; readonly block: string },

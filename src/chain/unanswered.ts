@@ -1,25 +1,45 @@
 import type { Clock } from '../clock.ts'
-import type { RolekeeperError } from '../errors.ts'
-import type { Unanswered } from './nodes.ts'
+import { RolekeeperError } from '../errors.ts'
+import type { SendOutcome, Unanswered } from './nodes.ts'
 
 /** What the nodes were asked for in vain, by method. */
 export type UnansweredMethods = {
   /** Enough nodes gave the same answer. */
   readonly answered: (method: string) => void
   readonly failed: (method: string, error: RolekeeperError) => void
+  /** Take note of what each node said to raw bytes. */
+  readonly sent: (outcomes: readonly SendOutcome[]) => void
   /** Each method that was asked for more than once since its last answer, the longest first. */
   readonly list: () => readonly Unanswered[]
+}
+
+const SEND = 'eth_sendRawTransaction'
+
+/** Whether a node neither took the bytes nor said that their nonce, fee or balance is why. */
+const isNotTaken = ({ outcome }: SendOutcome) => outcome === 'unknown' || outcome === 'rejected'
+
+const notTaken = (outcomes: readonly SendOutcome[]) => {
+  const said = outcomes.map(({ node, outcome, detail }) => `${node}: ${outcome} (${detail}).`).join(' ')
+  return new RolekeeperError('node.not_taken', `No node took what was sent. ${said}`, {
+    fix: 'look at the nodes of `chain.nodes.send`, or add one.',
+    retry: 'later',
+  })
 }
 
 /** Keep since when each method has had no answer that counts. One failure says nothing: a block may just be gone. */
 export function createUnanswered({ monotonicMs }: Pick<Clock, 'monotonicMs'>): UnansweredMethods {
   const failing = new Map<string, Unanswered & { readonly count: number }>()
+  const answered = (method: string) => void failing.delete(method)
+  const failed = (method: string, error: RolekeeperError) => {
+    const last = failing.get(method)
+    const sinceMs = last?.sinceMs ?? monotonicMs()
+    failing.set(method, { method, sinceMs, error, count: (last?.count ?? 0) + 1 })
+  }
   return {
-    answered: (method) => void failing.delete(method),
-    failed: (method, error) => {
-      const last = failing.get(method)
-      const sinceMs = last?.sinceMs ?? monotonicMs()
-      failing.set(method, { method, sinceMs, error, count: (last?.count ?? 0) + 1 })
+    ...{ answered, failed },
+    sent: (outcomes) => {
+      if (outcomes.every(isNotTaken)) failed(SEND, notTaken(outcomes))
+      else answered(SEND)
     },
     list: () => [...failing.values()].filter(({ count }) => count > 1),
   }

@@ -129,12 +129,13 @@ describe('a node whose every answer is too large', () => {
 describe('a node that limits how often it is asked', () => {
   const busy = { jsonrpc: '2.0', id: null, error: { code: -32_005, message: 'request rate limited' } }
   /** Waits at most so long that they are no wait of a test, and moves the clock by them. */
-  async function hurried() {
+  async function hurried(before: () => Promise<void> = async () => {}) {
     const waitsMs: number[] = []
     const time = { monotonicMs: 0 }
     const sleep: Clock['sleep'] = async (ms, signal) => {
       if (ms < 1_000) return systemClock.sleep(ms, signal)
       waitsMs.push(ms)
+      await before()
       time.monotonicMs += ms
     }
     const clock = { ...systemClock, nowMs: () => 0, monotonicMs: () => time.monotonicMs, sleep }
@@ -154,6 +155,22 @@ describe('a node that limits how often it is asked', () => {
     }
     expect(await calls(nodes, 3)).toEqual(['0x01', '0x01', '0x01'])
     expect(waitsMs).toEqual(expected)
+  })
+
+  it('counts what it refuses side by side once', async () => {
+    let refused = 0
+    const allWait = Promise.withResolvers<void>()
+    const { node, nodes, waitsMs } = await hurried(async () => {
+      if (waitsMs.length === 3) allWait.resolve()
+      await allWait.promise
+    })
+    node.answers.eth_call = () => '0x01'
+    node.instead = (methods) => {
+      refused += methods.includes('eth_call') ? 1 : 0
+      return refused <= 3 && methods.includes('eth_call') ? { status: 429 } : undefined
+    }
+    expect(await calls(nodes, 300)).toEqual(Array(300).fill('0x01'))
+    expect(waitsMs).toEqual([1_000, 1_000, 1_000])
   })
 
   it('for longer each time is given up after five seconds', async () => {

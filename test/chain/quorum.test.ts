@@ -339,6 +339,21 @@ describe('a quorum that is missing', () => {
 })
 
 describe('a method that is asked for in vain', () => {
+  it('is to show the newest block, from two failed looks on, also while an older one is known', async () => {
+    const [one, other] = [model('a'), model('b')]
+    const { nodes } = join([one, other])
+    await nodes.head()
+    const shown = other.answers.eth_getBlockByNumber
+    other.answers.eth_getBlockByNumber = () => 'zz'
+    const unlisten = nodes.onHead(() => undefined)
+    const methods = () => nodes.unanswered().map(({ method }) => method)
+    await until(() => expect(methods()).toEqual(['eth_getBlockByNumber (latest)']))
+    Object.assign(other.answers, { eth_getBlockByNumber: shown })
+    await until(() => expect(methods()).toEqual([]))
+    unlisten()
+    await nodes.close()
+  })
+
   it('is to send what no node takes, until one does or says what is wrong with it', async () => {
     const [one, other] = [model('a'), model('b')]
     const { nodes } = join([one, other], 5, systemClock, [one, other])

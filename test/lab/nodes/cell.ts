@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
 import { z } from 'zod'
 import { systemClock } from '../../../src/clock.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
 import {
   createKeeperScene,
   type KeeperScene,
@@ -21,6 +22,8 @@ export type Outcome = Cell & {
   readonly goesOn: boolean
   /** What was named meanwhile: codes of facets that are not well and suffer from no other, and what they fail with. */
   readonly named: readonly string[]
+  /** The start that was tried beneath it was refused, for this code; null where none was. */
+  readonly refused: string | null
   /** A liquidation ended well after it. */
   readonly recovers: boolean
 }
@@ -98,13 +101,23 @@ async function run(cell: Cell, limits: typeof LIMITS, parts: Parts): Promise<Out
       ...(beside === undefined ? [] : [beside]),
     )
   }
-  if (AT_START.has(cell.method)) {
-    await world.rest()
-    parts.keeper = await parts.start()
-  }
+  const isDone = (borrower: Address) => () => parts.keeper.events.some(liquidationOf(borrower)('succeeded'))
   const calls = () =>
     failing.flatMap((proxy) => proxy.methods()).filter((method) => method === cell.method).length
-  const isDone = (borrower: Address) => () => parts.keeper.events.some(liquidationOf(borrower)('succeeded'))
+  const recover = async (borrower: Address) => isSoBy(WELL_MS, isDone(borrower))
+  if (AT_START.has(cell.method)) {
+    await world.rest()
+    try {
+      parts.keeper = await parts.start()
+    } catch (error) {
+      if (!(error instanceof RolekeeperError)) throw error
+      const asked = calls()
+      for (const proxy of proxies) proxy.setFaults()
+      parts.keeper = await parts.start()
+      const recovers = await recover(await world.openUnderWater())
+      return { ...cell, calls: asked, goesOn: false, named: [], refused: error.code, recovers }
+    }
+  }
   const work = async () => {
     const borrower = await world.openUnderWater()
     return { borrower, goesOn: await isSoBy(limits.goesOnMs, isDone(borrower)) }
@@ -121,8 +134,7 @@ async function run(cell: Cell, limits: typeof LIMITS, parts: Parts): Promise<Out
   const asked = calls()
   for (const proxy of proxies) proxy.setFaults()
   const next = goesOn ? await world.openUnderWater() : borrower
-  const recovers = await isSoBy(WELL_MS, isDone(next))
-  return { ...cell, calls: asked, goesOn, named, recovers }
+  return { ...cell, calls: asked, goesOn, named, refused: null, recovers: await recover(next) }
 }
 
 /** Whether a code says that the nodes are what is wrong. */

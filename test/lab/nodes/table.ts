@@ -1,9 +1,9 @@
 import { isOfNodes, type Outcome } from './cell.ts'
 import { FAILURES, METHODS } from './failures.ts'
 
-/** Whether the chain was followed on, or the nodes were named as what stands still; and all is as before after it. */
-export const isRight = ({ goesOn, named, recovers }: Outcome): boolean =>
-  recovers && (goesOn || named.some(isOfNodes))
+/** Whether the chain was followed on, a start was refused, or the nodes were named as what stands still; and all is as before after it. */
+export const isRight = ({ goesOn, named, refused, recovers }: Outcome): boolean =>
+  recovers && (goesOn || refused !== null || named.some(isOfNodes))
 
 /** A row for each method and whose nodes fail, a column for each way; Markdown. */
 export function tableOf(outcomes: readonly Outcome[]): string {
@@ -25,9 +25,10 @@ export function tableOf(outcomes: readonly Outcome[]): string {
 
 function textOf(outcome: Outcome | undefined): string {
   if (outcome === undefined) return ''
-  const { goesOn, named, recovers, calls } = outcome
+  const { goesOn, named, refused, recovers, calls } = outcome
   if (!recovers) return 'does not recover'
   if (goesOn) return calls === 0 ? 'not asked' : 'goes on'
+  if (refused !== null) return `refuses to start: \`${refused}\``
   const [first] = named.filter(isOfNodes)
   return first === undefined ? 'NOT NAMED' : `\`${first}\``
 }
