@@ -55,6 +55,7 @@ export const ALARM_CODES: readonly string[] = [
     'node.http_status',
     'node.left_out',
     'node.method_unanswered',
+    'node.no_base_fee',
     'node.no_quorum',
     'node.not_shown',
     'node.quorum_missing',
