@@ -264,7 +264,7 @@ export type Nodes = {
    * monotonic clock at the first such look, null while enough agree. Looked at now: what nobody asked about meanwhile is not known.
    */
   readonly quorumMissingSinceMs: () => number | null
-  /** What was asked for more than once in vain, and not answered since, the longest first. */
+  /** What was asked for more than once in vain, also of late, and not answered since; the longest first. */
   readonly unanswered: () => readonly Unanswered[]
   /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>

@@ -20,7 +20,11 @@ export type Standing = {
 const SLOW_MS = 10_000
 const ALONE_MS = 60_000
 /** What a node said that nobody can read: it is asked after the others, as one that is alone with its answer. */
-const UNREADABLE: ReadonlySet<string> = new Set(['node.answer_too_large', 'node.bad_answer'])
+const UNREADABLE: ReadonlySet<string> = new Set([
+  'node.answer_too_large',
+  'node.bad_answer',
+  'node.no_base_fee',
+])
 /** One that is asked again and lets us wait again within so long was slow all the time. */
 const RELAPSE_MS = 5_000
 

@@ -9,7 +9,7 @@ export type UnansweredMethods = {
   readonly failed: (method: string, error: RolekeeperError) => void
   /** Take note of what each node said to raw bytes. */
   readonly sent: (outcomes: readonly SendOutcome[]) => void
-  /** Each method that was asked for more than once since its last answer, the longest first. */
+  /** Each method that was asked for more than once since its last answer, and of late; the longest first. */
   readonly list: () => readonly Unanswered[]
 }
 
@@ -26,14 +26,18 @@ const notTaken = (outcomes: readonly SendOutcome[]) => {
   })
 }
 
+/** What nobody asked for any more for so long may have an answer by now. */
+const LATELY_MS = 65_000
+
 /** Keep since when each method has had no answer that counts. One failure says nothing: a block may just be gone. */
 export function createUnanswered({ monotonicMs }: Pick<Clock, 'monotonicMs'>): UnansweredMethods {
-  const failing = new Map<string, Unanswered & { readonly count: number }>()
+  const failing = new Map<string, Unanswered & { readonly lastMs: number; readonly count: number }>()
   const answered = (method: string) => void failing.delete(method)
   const failed = (method: string, error: RolekeeperError) => {
     const last = failing.get(method)
-    const sinceMs = last?.sinceMs ?? monotonicMs()
-    failing.set(method, { method, sinceMs, error, count: (last?.count ?? 0) + 1 })
+    const lastMs = monotonicMs()
+    const sinceMs = last?.sinceMs ?? lastMs
+    failing.set(method, { method, sinceMs, error, lastMs, count: (last?.count ?? 0) + 1 })
   }
   return {
     ...{ answered, failed },
@@ -41,6 +45,10 @@ export function createUnanswered({ monotonicMs }: Pick<Clock, 'monotonicMs'>): U
       if (outcomes.every(isNotTaken)) failed(SEND, notTaken(outcomes))
       else answered(SEND)
     },
-    list: () => [...failing.values()].filter(({ count }) => count > 1),
+    list: () => {
+      for (const { method, lastMs } of failing.values())
+        if (monotonicMs() - lastMs > LATELY_MS) answered(method)
+      return [...failing.values()].filter(({ count }) => count > 1)
+    },
   }
 }

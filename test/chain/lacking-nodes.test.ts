@@ -214,6 +214,14 @@ describe('a node that limits how often it is asked', () => {
   )
 })
 
+it('a node that shows a block without a base fee is asked after the others', async () => {
+  const { node, nodes } = await start()
+  const { baseFeePerGas: _, ...before } = wireBlock(9)
+  node.answers.eth_getBlockByNumber = () => before
+  expect(await codeOf(nodes.block(9n))).toBe('node.no_base_fee')
+  expect(nodes.health()).toMatchObject([{ state: 'alone' }])
+})
+
 describe('a node that lacks something about a block', () => {
   const sent = (hash: number, nonce: number, from: string = OURS) => ({
     ...{

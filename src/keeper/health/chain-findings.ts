@@ -11,8 +11,8 @@ const LEFT_OUT_MS_MAX = 10_000
 const NO_QUORUM_MS_MAX = 15_000
 /** What is asked for in vain for so long stands still, or will; a block that is not read, as well. */
 const UNANSWERED_MS_MAX = 15_000
-/** What is decided and sent without: accounts are kept later, and tips start at the policy's least. */
-const SPARED: ReadonlySet<string> = new Set(['eth_feeHistory', 'eth_getLogs'])
+/** What is decided and sent without: accounts are kept later, tips start at the policy's least, a no-op's gas at what it usually costs. */
+const SPARED: ReadonlySet<string> = new Set(['eth_estimateGas', 'eth_feeHistory', 'eth_getLogs'])
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
 const RUNWAY_MIN = 3n
 

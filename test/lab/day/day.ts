@@ -14,7 +14,7 @@ import type { KeeperEvent, SummaryEvent } from '../../../src/ops/events.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { writeAnswer } from '../../../src/ops/orders.ts'
 import { findProblems } from './audit.ts'
-import { createGasAudit, overspent, withGasHour } from './gas-audit.ts'
+import { createGasAudit, hourText, overspent, withGasHour } from './gas-audit.ts'
 import { hurriedClock } from './hurried-clock.ts'
 
 type DayOptions = {
@@ -40,8 +40,8 @@ type DayReport = {
   readonly roles: Readonly<Record<string, Readonly<Record<string, number>>>>
   /** Why workflows ended otherwise than in success, by role, state and check. */
   readonly reasons: Readonly<Record<string, number>>
-  /** What each role paid for gas in its dearest hour, by its balance, and what it may; wei. */
-  readonly gasHours: Readonly<Record<string, Readonly<Record<'paidWei' | 'limitWei', string>>>>
+  /** What each role paid for gas in its dearest hour, by its balance, of what it may. */
+  readonly gasHours: Readonly<Record<string, string>>
   readonly problems: readonly string[]
 }
 
@@ -89,12 +89,7 @@ export async function playDay(options: DayOptions): Promise<DayReport> {
   if (blocks >= DAY.blocks && workflows < DAY.workflows)
     problems.push(`only ${workflows} workflows; a day brings ${DAY.workflows}`)
   const tookMs = Date.now() - startedAtMs
-  const gasHours = Object.fromEntries(
-    Object.entries(hours).map(([role, { paidWei, limitWei }]) => [
-      role,
-      { paidWei: String(paidWei), limitWei: String(limitWei) },
-    ]),
-  )
+  const gasHours = Object.fromEntries(Object.entries(hours).map(([role, hour]) => [role, hourText(hour)]))
   return { blocks: Number(blocks), workflows, tookMs, startsMs, ...counts.report(), gasHours, problems }
 }
 

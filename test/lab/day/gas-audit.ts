@@ -70,12 +70,12 @@ function dearest(falls: readonly Fall[]): bigint {
   return most
 }
 
+/** Write an hour for people. Pure. */
+export const hourText = ({ paidWei, limitWei }: Hour): string =>
+  `${formatEther(paidWei)} of ${formatEther(limitWei)} ETH`
+
 /** What one hour cost more than it may. Pure. */
 export const overspent = (hours: Readonly<Record<string, Hour>>): readonly string[] =>
-  Object.entries(hours).flatMap(([role, { paidWei, limitWei }]) =>
-    paidWei > limitWei
-      ? [
-          `the ${role} paid ${formatEther(paidWei)} ETH in an hour; its policy allows ${formatEther(limitWei)}`,
-        ]
-      : [],
+  Object.entries(hours).flatMap(([role, hour]) =>
+    hour.paidWei > hour.limitWei ? [`in its dearest hour the ${role} paid ${hourText(hour)}`] : [],
   )

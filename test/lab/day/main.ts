@@ -5,7 +5,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { formatEther } from 'viem'
 import { readScript } from '../../support/script.ts'
 
 const { values } = readScript(import.meta.url, {
@@ -46,8 +45,7 @@ function summary(): string {
     `ready after ${report.startsMs.map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(', ')}`,
     ...roles,
     ...Object.entries(report.gasHours).map(
-      ([role, { paidWei, limitWei }]) =>
-        `${role.padEnd(14)} ${formatEther(BigInt(paidWei))} of ${formatEther(BigInt(limitWei))} ETH in its dearest hour`,
+      ([role, text]) => `${role.padEnd(14)} ${text} in its dearest hour`,
     ),
     ...Object.entries(report.reasons)
       .toSorted(([, one], [, other]) => other - one)

@@ -2,8 +2,7 @@ import { createPublicClient, http } from 'viem'
 import { agents } from '../../../agents/index.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { invariant } from '../../../src/errors.ts'
-import type { NodeFault } from '../../support/node-proxy.ts'
-import { type NodeProxy, startNodeProxy } from '../../support/node-proxy.ts'
+import { type NodeFault, type NodeProxy, startNodeProxy } from '../../support/node-proxy.ts'
 import { createRoleSession } from '../../support/role-session.ts'
 
 /** What each role ended well while its node was limited so, and how many blocks that took. */

@@ -1,7 +1,8 @@
 /**
  * `npm run nodes [-- --methods eth_call,eth_getLogs] [--nodes all] [--json]`: each method of a node fails in each way, at one of
  * three nodes and at all, beneath a keeper with a liquidation to do. It goes on, or what stands still is named within 30 s;
- * and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five roles work on nodes that all limit or lack something.
+ * and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five roles work on nodes that all limit
+ * or lack something.
  * Prints the tables of docs/node-failures.md; exits 1 where a cell is neither, or a role ended nothing.
  */
 import { readScript } from '../../support/script.ts'
@@ -17,14 +18,25 @@ const { values } = readScript(import.meta.url, {
   limited: { type: 'string', default: '' },
   json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
+const WHOSE = ['one', 'all'] as const
 const print = (line: string) => process.stdout.write(`${line}\n`)
+
+/** The names that were asked for; ends with exit code 2 where one is none of these. */
+function namesIn(text: string, known: readonly string[]): readonly string[] {
+  const asked = text.split(',')
+  const unknown = asked.find((name) => !known.includes(name))
+  if (unknown === undefined) return asked
+  process.stderr.write(`There is no "${unknown}"; known: ${known.join(', ')}.\n`)
+  process.exit(2)
+}
 
 process.exitCode = (await (values.limited !== '' ? limited() : failures())) === 0 ? 0 : 1
 
 /** How many limits keep a role from its work. */
 async function limited(): Promise<number> {
   const all: Limited[] = []
-  const asked = values.limited === 'all' ? Object.keys(LIMITS) : values.limited.split(',')
+  const names = Object.keys(LIMITS)
+  const asked = values.limited === 'all' ? names : namesIn(values.limited, names)
   for (const [name, { text, faults }] of Object.entries(LIMITS)) {
     if (!asked.includes(name)) continue
     const done = await runLimited(text, faults())
@@ -38,8 +50,9 @@ async function limited(): Promise<number> {
 /** How many cells are wrong. */
 async function failures(): Promise<number> {
   const outcomes: Outcome[] = []
-  for (const method of METHODS.filter((each) => values.methods.split(',').includes(each))) {
-    for (const nodes of (['one', 'all'] as const).filter((each) => values.nodes.split(',').includes(each))) {
+  const [methods, whose] = [namesIn(values.methods, METHODS), namesIn(values.nodes, WHOSE)]
+  for (const method of METHODS.filter((each) => methods.includes(each))) {
+    for (const nodes of WHOSE.filter((each) => whose.includes(each))) {
       // Limits of the policy and the money of the market are of a world: each has no more cells than they carry.
       const world = await createNodesWorld()
       for (const failure of Object.keys(FAILURES) as Failure[]) {
