@@ -26,6 +26,13 @@ const RECEIPT = 'eth_getTransactionReceipt'
 const receiptOn = (node: Endpoint, hash: Hex): Promise<WireReceipt | null> =>
   read(node, RECEIPT, [hash], wireReceiptOrNone)
 
+async function receiptIn(node: Endpoint, block: Hex, hash: Hex): Promise<WireReceipt> {
+  const receipt = await receiptOn(node, hash)
+  if (receipt?.blockHash !== block.toLowerCase()) throw notShown(node.name, hash)
+  if (receipt.hash !== hash) throw badAnswer(node.name, RECEIPT)
+  return receipt
+}
+
 /** A transaction with its receipt; what it paid is worked out where the node leaves that out. Source: EIP-1559. */
 async function mined(
   node: Endpoint,
@@ -73,7 +80,7 @@ export async function blockOfOn(
   if (shown.status === 'rejected') throw shown.reason
   if (shown.value === null) return null
   if (counted.status === 'rejected') throw counted.reason
-  const { header, hashes } = shown.value
+  const { header, hashes, sizeBytes } = shown.value
   if (header.hash !== hash.toLowerCase()) throw badAnswer(node.name, method)
   const before = known ?? (header.number === 0n ? senders.map(() => 0) : await countsAt(header.parentHash))
   const taken = counted.value.map((after, index) => after - (before[index] ?? 0))
@@ -86,14 +93,13 @@ export async function blockOfOn(
     })),
   )
   const active = senders.filter((_, index) => nonces[index]?.length !== 0)
-  const sent = active.length === 0 ? [] : await sentIn(node, hash, hashes, active)
+  const readSent = (sizeBytes ?? 0) > WHOLE_BYTES_MAX ? sentByReceipts : sentIn
+  const sent = active.length === 0 ? [] : await readSent(node, hash, hashes, active)
   const transactions = await Promise.all(
     nonces.flat().map(async ({ sender, nonce }): Promise<MinedTransaction> => {
       const own = sent.find((each) => each.nonce === nonce && each.from === sender.toLowerCase())
       if (own === undefined) return takenWithout(sender, nonce, header)
-      const receipt = await receiptOn(node, own.hash)
-      if (receipt?.blockHash !== header.hash) throw notShown(node.name, own.hash)
-      return mined(node, own, receipt, header)
+      return mined(node, own, await receiptIn(node, header.hash, own.hash), header)
     }),
   )
   return { head: header, transactions }
@@ -102,10 +108,13 @@ export async function blockOfOn(
 /** More nonces of one sender than a block can pay for are a fault of the node. */
 const TAKEN_MAX = 100_000
 
+/** As JSON a block is at least twice its size, and a node makes all of it before it sends any. */
+const WHOLE_BYTES_MAX = 1_000_000
+
 /** Transactions that are asked for at once where a block is too large to be read whole. */
 const AT_ONCE = 100
 
-/** Read what `senders` have among the transactions of a block: one by one where it is too large to be read whole. */
+/** Read what `senders` have among the transactions of a block. */
 async function sentIn(
   node: Endpoint,
   hash: Hex,
@@ -118,11 +127,24 @@ async function sentIn(
   } catch (error) {
     if (!isTooWide(error)) throw error
   }
+  return sentByReceipts(node, hash, hashes, senders)
+}
+
+/** The same of a block that is too large to be read whole: receipts are as small however large their transactions are. */
+async function sentByReceipts(
+  node: Endpoint,
+  hash: Hex,
+  hashes: readonly Hex[],
+  senders: readonly Address[],
+): Promise<readonly Sent[]> {
   const found: Sent[] = []
   for (let from = 0; from < hashes.length; from += AT_ONCE) {
     const some = hashes.slice(from, from + AT_ONCE)
-    const rows = await Promise.all(some.map((each, index) => rowAt(node, hash, from + index, each)))
-    found.push(...sentAmong(node, rows, some, senders))
+    const froms = await Promise.all(some.map((each, index) => senderOf(node, hash, from + index, each)))
+    const own = [...some.entries()].filter(([index]) => isAmong(senders, froms[index]))
+    const rows = await Promise.all(own.map(([index]) => ownRowAt(node, hash, from + index)))
+    const ownHashes = own.map(([, each]) => each)
+    found.push(...sentAmong(node, rows, ownHashes, senders))
   }
   return found
 }
@@ -136,25 +158,36 @@ function sentAmong(
   hashes: readonly Hex[],
   senders: readonly Address[],
 ): readonly Sent[] {
-  const wanted = senders.map((sender) => sender.toLowerCase())
-  const own = wireTransactions.safeParse(rows.filter((row) => wanted.includes(row.from)))
+  const own = wireTransactions.safeParse(rows.filter((row) => isAmong(senders, row.from)))
   const isOther = rows.some((row, index) => row.hash !== hashes[index])
   if (isOther || rows.length !== hashes.length || !own.success)
     throw badAnswer(node.name, 'eth_getBlockByHash')
   return own.data
 }
 
-/** Read one transaction of a block; of one that is too large to be read only whose it is, which its receipt says. */
-async function rowAt(node: Endpoint, block: Hex, index: number, hash: Hex): Promise<Row> {
-  const method = 'eth_getTransactionByBlockHashAndIndex'
+const isAmong = (senders: readonly Address[], from: Address | undefined): boolean =>
+  senders.some((sender) => sender.toLowerCase() === from)
+
+const rowAt = (node: Endpoint, block: Hex, index: number): Promise<Row> =>
+  read(node, 'eth_getTransactionByBlockHashAndIndex', [block, quantity(index)], wireRow)
+
+/** Read one of ours, none of which is larger than an answer may be. */
+const ownRowAt = async (node: Endpoint, block: Hex, index: number): Promise<Row> => {
   try {
-    return await read(node, method, [block, quantity(index)], wireRow)
+    return await rowAt(node, block, index)
+  } catch (error) {
+    throw isTooLarge(error) ? badAnswer(node.name, 'eth_getTransactionByBlockHashAndIndex') : error
+  }
+}
+
+/** Read who sent a transaction: its receipt says so, however large it is; with logs that are too large, it does itself. */
+async function senderOf(node: Endpoint, block: Hex, index: number, hash: Hex): Promise<Address> {
+  try {
+    return (await receiptIn(node, block, hash)).from
   } catch (error) {
     if (!isTooLarge(error)) throw error
   }
-  const receipt = await receiptOn(node, hash)
-  if (receipt === null) throw notShown(node.name, hash)
-  return { hash: receipt.hash, from: receipt.from }
+  return (await rowAt(node, block, index)).from
 }
 
 /** A nonce that the block counts and no transaction of its sender has. Pure. */

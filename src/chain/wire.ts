@@ -192,13 +192,17 @@ export const wireRows = z
   .object({ transactions: listOf(wireRow, ITEMS_MAX) })
   .transform(({ transactions }) => transactions)
 
-const wireHashes = z.object({ transactions: listOf(hash, ITEMS_MAX) })
+const wireHashes = z.object({ transactions: listOf(hash, ITEMS_MAX), size: safeInt.nullish().catch(null) })
 
-/** A block's header, and the hashes of its transactions. Source: execution-apis, eth_getBlockByHash. */
+/**
+ * A block's header, the hashes of its transactions, and its size in bytes where the node says one. Source: execution-apis,
+ * eth_getBlockByHash.
+ */
 export const wireBlockOfHashes = z.unknown().transform((block, context) => {
   const header = wireHeader.safeParse(block)
   const hashes = wireHashes.safeParse(block)
-  if (header.success && hashes.success) return { header: header.data, hashes: hashes.data.transactions }
+  if (header.success && hashes.success)
+    return { header: header.data, hashes: hashes.data.transactions, sizeBytes: hashes.data.size ?? null }
   context.addIssue({ code: 'custom', message: 'expected a block' })
   return z.NEVER
 })

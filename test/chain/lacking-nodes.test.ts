@@ -270,7 +270,53 @@ describe('a node that lacks something about a block', () => {
       { nonce: 5, hash: word(1), receipt: { gasUsed: 21_000n } },
       { nonce: 6, hash: word(2) },
     ])
+    const asked = node.requests.flat().filter((each) => each === 'eth_getTransactionByBlockHashAndIndex')
+    expect(asked).toHaveLength(2)
   })
+
+  it('is not asked for the whole of a block that says to be large', async () => {
+    const { node, nodes } = await start()
+    mine(node, [sent(100, 0, OTHER), sent(1, 5)], 6)
+    const shown = node.answers.eth_getBlockByHash
+    const wholes: unknown[] = []
+    node.answers.eth_getBlockByHash = (params) => {
+      if (params[1] === true) wholes.push(params)
+      return { ...(shown?.(params) as object), size: '0xf4241' }
+    }
+    expect((await blockOf(nodes))?.transactions).toMatchObject([{ nonce: 5, hash: word(1) }])
+    expect(wholes).toEqual([])
+  })
+
+  it('has the sender of what logs too much read without its receipt', async () => {
+    const { node, nodes } = await start()
+    const zeros = { ...sent(100, 0, OTHER), input: `0x${'00'.repeat(5 * MIB)}` }
+    mine(node, [zeros, sent(101, 1, OTHER), sent(1, 5)], 6)
+    const shown = node.answers.eth_getTransactionReceipt
+    const log = { address: OTHER, topics: [], data: `0x${'00'.repeat(5 * MIB)}`, logIndex: '0x0' }
+    node.answers.eth_getTransactionReceipt = (params) =>
+      params[0] === word(101)
+        ? { ...receipt(101), from: OTHER, logs: [{ ...log, ...receipt(101) }] }
+        : shown?.(params)
+    expect((await blockOf(nodes))?.transactions).toMatchObject([{ nonce: 5, hash: word(1) }])
+  })
+
+  it.each([
+    ['of another transaction', { transactionHash: word(7) }, 'node.bad_answer'],
+    ['of another block', { blockHash: word(7) }, 'node.not_shown'],
+  ])(
+    'and shows in a block that is too large a receipt %s has told nobody that something else took our nonce',
+    async (_, wrong, code) => {
+      const { node, nodes } = await start()
+      const zeros = { ...sent(100, 0, OTHER), input: `0x${'00'.repeat(5 * MIB)}` }
+      mine(node, [zeros, sent(1, 5)], 6)
+      const shown = node.answers.eth_getTransactionReceipt
+      node.answers.eth_getTransactionReceipt = (params) => ({
+        ...(shown?.(params) as object),
+        ...(params[0] === word(1) ? { from: OTHER, ...wrong } : {}),
+      })
+      expect(await codeOf(blockOf(nodes))).toBe(code)
+    },
+  )
 
   it('has what took our nonces read where it refuses to show a block whole', async () => {
     const { node, nodes } = await start()
