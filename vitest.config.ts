@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 import { WAIT_MS_MAX } from './test/support/until.ts'
 
 export default defineConfig({
@@ -12,6 +13,10 @@ export default defineConfig({
     retry: 0,
     // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
     maxWorkers: 4,
+    // Shuffled they run as they fall.
+    ...(process.argv.some((each) => each.startsWith('--sequence.shuffle'))
+      ? {}
+      : { sequence: { sequencer: LongestFirst } }),
     include: ['test/**/*.test.ts'],
     // What they share is loaded once a worker: loading it takes as long as most of them.
     isolate: false,

@@ -1,0 +1,45 @@
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * The files that take longest, by how long, and before all others: one that begins last is waited for alone. The runner itself
+ * goes by a file's size where it has not run it before.
+ */
+export const LONGEST = [
+  'test/end-to-end/health.test.ts',
+  'test/lab/conformance/seeded-mistakes.test.ts',
+  'test/lab/conformance/conformance.test.ts',
+  'test/end-to-end/declared.test.ts',
+  'test/end-to-end/console.test.ts',
+  'test/end-to-end/roles.test.ts',
+  'test/end-to-end/crash.test.ts',
+  'test/docs.test.ts',
+  'test/end-to-end/orders.test.ts',
+  'test/keeper/fleet-policies.test.ts',
+  'test/lab/judgement/judgement.test.ts',
+  'test/end-to-end/image.test.ts',
+  'test/lab/attacks/beneath.test.ts',
+  'test/end-to-end/every-type.test.ts',
+  'test/end-to-end/canaries.test.ts',
+  'test/keeper/keeper.test.ts',
+  'test/keeper/start.test.ts',
+  'test/end-to-end/shadow-scenarios.test.ts',
+  'test/lab/nodes/nodes.test.ts',
+  'test/keeper/health/quiet.test.ts',
+  'test/keeper/doctor/doctor.test.ts',
+  'test/lab/simulation/simulation.test.ts',
+  'test/chain/lacking-nodes.test.ts',
+  'test/keeper/fleet-safe.test.ts',
+  'test/end-to-end/own-role.test.ts',
+]
+
+/** Begins with {@link LONGEST}. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONGEST.indexOf(relative(this.ctx.config.root, moduleId))
+      return at === -1 ? LONGEST.length : at
+    }
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
+  }
+}
