@@ -1,4 +1,10 @@
-import { type Address, type Hex, keccak256, serializeTransaction } from 'viem'
+import {
+  type Address,
+  type Hex,
+  keccak256,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+} from 'viem'
 import { z } from 'zod'
 import type { Head, Log, MinedLog, MinedTransaction, Receipt, Transfer } from './nodes.ts'
 
@@ -144,6 +150,15 @@ export const wireReceipt = z
 
 const wireAccessList = listOf(z.object({ address, storageKeys: listOf(hash, ITEMS_MAX) }), ITEMS_MAX)
 
+/** Hash what a key signs; undefined where no transaction has such fields: a schema throws nothing that a node chose. Pure. */
+function digestOf(unsigned: TransactionSerializableEIP1559): Hex | undefined {
+  try {
+    return keccak256(serializeTransaction(unsigned))
+  } catch {
+    return undefined
+  }
+}
+
 /** Source: execution-apis, eth_getTransactionByHash; the digest by EIP-1559. */
 export const wireTransaction = z
   .object({
@@ -161,7 +176,7 @@ export const wireTransaction = z
     maxPriorityFeePerGas: uint.nullish(),
     accessList: wireAccessList.nullish(),
   })
-  .transform((sent): Omit<MinedTransaction, 'receipt'> => {
+  .transform((sent, context): Omit<MinedTransaction, 'receipt'> => {
     const maxFeePerGas = sent.maxFeePerGas ?? sent.gasPrice ?? 0n
     const maxPriorityFeePerGas = sent.maxPriorityFeePerGas ?? maxFeePerGas
     const unsigned = {
@@ -171,11 +186,16 @@ export const wireTransaction = z
       chainId: sent.chainId ?? 0,
     }
     const fees = { type: 'eip1559', gasPrice: undefined, maxFeePerGas, maxPriorityFeePerGas } as const
+    const digest = sent.type === 2 ? digestOf({ ...unsigned, ...fees }) : null
+    if (digest === undefined) {
+      context.addIssue({ code: 'custom', message: 'expected fields that a transaction may have' })
+      return z.NEVER
+    }
     return {
       hash: sent.hash,
       from: sent.from,
       nonce: sent.nonce,
-      digest: sent.type === 2 ? keccak256(serializeTransaction({ ...unsigned, ...fees })) : null,
+      digest,
       maxFeePerGasWei: maxFeePerGas,
       maxPriorityFeePerGasWei: maxPriorityFeePerGas,
     }

@@ -161,3 +161,36 @@ it.each(READS)(
     }
   },
 )
+
+const NUMBERED = 'eth_getTransactionByBlockHashAndIndex'
+const ROWS = [{ from: TOKEN, hash: word(778), odd: 1 }, sent]
+
+it.each([
+  ['shown whole', 'eth_getBlockByHash', ROWS],
+  ['shown one by one', NUMBERED, ROWS],
+])(
+  'and what we have in a block, whatever the third writes in one transaction that is %s',
+  async (_, method, rows) => {
+    const read = (nodes: Nodes) => nodes.blockOf(word(10), [OURS])
+    const honest = await read(joined(node('c', HONEST)))
+    for (const lie of wrongly(rows)) {
+      const liar = node('liar', {
+        ...HONEST,
+        [method]: (params) => {
+          if (method === NUMBERED) return Array.isArray(lie) ? lie[Number(params[1])] : lie
+          return params[1] === true
+            ? { ...wireBlock(10), transactions: lie }
+            : HONEST.eth_getBlockByHash?.(params)
+        },
+      })
+      const narrow: Endpoint = {
+        ...liar,
+        read: async (asked, params) =>
+          method === NUMBERED && asked === 'eth_getBlockByHash' && params[1] === true
+            ? { ok: false, failure: { code: -32_000, message: 'too large' } }
+            : liar.read(asked, params),
+      }
+      expect(await read(joined(narrow))).toEqual(honest)
+    }
+  },
+)
