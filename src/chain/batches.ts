@@ -41,13 +41,13 @@ type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => 
  */
 export function createBatches(given: NodeAddress, timeoutMs: number, clock: Clock): Batches {
   const requests = createRequests(given, timeoutMs)
-  const { all, width } = createParts(requests.send, clock)
+  const { inParts, width } = createParts(requests.send, clock)
   const closing = new AbortController()
   let waiting: Waiting[] = []
 
   /** Ask, and again for what a node that is asked too often leaves out, once its time is over. */
   async function patiently(calls: readonly RpcCall[]): Promise<Answers> {
-    let answers = await all(calls)
+    let answers = await inParts(calls)
     for (let waitedMs = 0; ; ) {
       const limited = answers.filter(isLimited)
       const [first] = limited
@@ -55,7 +55,7 @@ export function createBatches(given: NodeAddress, timeoutMs: number, clock: Cloc
       if (first === undefined || waitedMs + ms > PATIENCE_MS || closing.signal.aborted) return answers
       await clock.sleep(ms, closing.signal).catch(() => undefined)
       waitedMs += ms
-      const again = await all(calls.filter((_, index) => isLimited(answers[index])))
+      const again = await inParts(calls.filter((_, index) => isLimited(answers[index])))
       let taken = 0
       answers = answers.map((answer) => (isLimited(answer) ? (again[taken++] ?? answer) : answer))
     }
@@ -121,7 +121,8 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
       const some = calls.slice(0, size)
       const { answers } = await once(some)
       if (isSame(answers[0], refusal)) continue
-      if (answers.some((answer) => 'ok' in answer))
+      // Also where its limit ends the search, which goes on from here and does not begin anew each time.
+      if (answers.some((answer) => 'ok' in answer || isLimited(answer)))
         narrow = { width: size, untilMs: clock.monotonicMs() + NARROW_MS }
       return [...(await apart(some, answers)), ...(await inTurn(calls.slice(size), size))]
     }
@@ -142,7 +143,8 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
     return answers
   }
 
-  return { all, width: () => (clock.monotonicMs() < narrow.untilMs ? narrow.width : BATCH_MAX) }
+  const width = () => (clock.monotonicMs() < narrow.untilMs ? narrow.width : BATCH_MAX)
+  return { inParts: (calls: readonly RpcCall[]) => inTurn(calls, width()), width }
 }
 
 function chunks<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
@@ -197,9 +199,12 @@ function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'
 const isBusy = (answer: Unanswered, saysWhen: boolean): boolean =>
   answer.kind === 'status' && (answer.status === 429 || (answer.status === 503 && saysWhen))
 
-/** The wait that a `Retry-After` asks for, milliseconds: in seconds, or until a date. Source: RFC 9110, 10.2.3. Pure. */
+/**
+ * The wait that a `Retry-After` asks for, milliseconds: in seconds, or until a date; null where it asks for none, as one that
+ * says 0 would be asked again and again. Source: RFC 9110, 10.2.3. Pure.
+ */
 function waitOf(retryAfter: string | null, nowMs: number): number | null {
   if (retryAfter === null) return null
   const ms = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - nowMs
-  return Number.isNaN(ms) || ms < 0 ? null : ms
+  return Number.isNaN(ms) || ms <= 0 ? null : ms
 }

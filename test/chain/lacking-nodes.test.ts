@@ -145,6 +145,11 @@ describe('a node that limits how often it is asked', () => {
     ['no time', { status: 429 }, [1_000, 2_000]],
     ['no time, by an error without an id at 200', { body: busy }, [1_000, 2_000]],
     ['2 s by Retry-After', { status: 429, headers: { 'retry-after': '2' } }, [2_000, 2_000]],
+    [
+      '0 s by Retry-After, which is no time',
+      { status: 429, headers: { 'retry-after': '0' } },
+      [1_000, 2_000],
+    ],
   ])('for %s is waited for, and asked for the rest', async (_, reply, expected) => {
     const { node, nodes, waitsMs } = await hurried()
     node.answers.eth_call = () => '0x01'
@@ -171,6 +176,23 @@ describe('a node that limits how often it is asked', () => {
     }
     expect(await calls(nodes, 300)).toEqual(Array(300).fill('0x01'))
     expect(waitsMs).toEqual([1_000, 1_000, 1_000])
+  })
+
+  it('and takes no batches is found to take none, however few requests it answers at a time', async () => {
+    let left = 5
+    const { node, nodes } = await hurried(async () => {
+      left = 5
+    })
+    node.answers.eth_call = () => '0x01'
+    await calls(nodes, 1)
+    node.instead = (methods) => {
+      left -= 1
+      if (left < 0) return { status: 429, headers: { 'retry-after': '1' } }
+      return methods.length === 1
+        ? undefined
+        : { body: { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'no batches' } } }
+    }
+    expect(await calls(nodes, 12)).toEqual(Array(12).fill('0x01'))
   })
 
   it('for longer each time is given up after five seconds', async () => {
