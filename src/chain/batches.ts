@@ -28,19 +28,22 @@ const TOO_LARGE_MAX = 16
 const LIMITED_MS = { least: 1_000, most: 60_000 }
 /** A call waits so long for a node that is left alone; what would take longer fails at once, so that another is asked. */
 const PATIENCE_MS = 5_000
+/** A node whose answer takes us longer than this to read, milliseconds, is left alone for so many times as long. */
+const HELD = { ms: 100, times: 10 }
 /** Also where it says that its time is over. */
 const AGAIN_MS_MIN = 100
 
 type Answers = readonly (RpcAnswer | Unanswered)[]
+type Taken = Pick<RpcReply, 'answers' | 'refusal'>
 type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => void }
 
 /**
  * Batch the calls to one address. A node that refuses a batch as too wide gets narrower ones, what is too large together is
- * asked for in parts, and one that limits how often it is asked is asked nothing until its time is over: what comes meanwhile
- * waits for that, where it is soon.
+ * asked for in parts, and one that limits how often it is asked, or holds up all else by what it answers, is asked nothing
+ * until its time is over: what comes meanwhile waits for that, where it is soon.
  */
 export function createBatches(given: NodeAddress, timeoutMs: number, clock: Clock): Batches {
-  const requests = createRequests(given, timeoutMs)
+  const requests = createRequests(given, timeoutMs, clock)
   const { inParts, width } = createParts(requests.send, clock)
   const closing = new AbortController()
   let waiting: Waiting[] = []
@@ -91,7 +94,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
   let narrow = { width: BATCH_MAX, untilMs: 0 }
 
   /** One request, which is not made while the node is to be left alone. */
-  async function once(calls: readonly RpcCall[]): Promise<Omit<RpcReply, 'retryAfter'>> {
+  async function once(calls: readonly RpcCall[]): Promise<Taken> {
     const limited = limit.now()
     return limited === null
       ? limit.apply(await send(calls))
@@ -168,25 +171,31 @@ const isSame = (one: RpcAnswer | Unanswered | undefined, other: RpcAnswer | Unan
 
 /** Keep until when a node is to be left alone. */
 function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>) {
-  let untilMs = 0
+  let limited: Extract<Unanswered, { readonly kind: 'limited' }> = { kind: 'limited', untilMs: 0 }
   let nextMs = LIMITED_MS.least
   const saysLimit = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
     'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
   return {
-    now: (): Unanswered | null => (monotonicMs() < untilMs ? { kind: 'limited', untilMs } : null),
-    /** Take note of what a reply says of limits. */
-    apply: ({ answers, refusal, retryAfter }: RpcReply): Omit<RpcReply, 'retryAfter'> => {
+    now: (): Unanswered | null => (monotonicMs() < limited.untilMs ? limited : null),
+    /** Take note of what a reply says of limits, and of what it cost to read. */
+    apply: ({ answers, refusal, retryAfter, heldMs }: RpcReply): Taken => {
+      if (heldMs > HELD.ms) {
+        const untilMs = monotonicMs() + Math.min(HELD.times * heldMs, LIMITED_MS.most)
+        limited = { kind: 'limited', untilMs, heldMs }
+      }
       if (!answers.some((answer) => saysLimit(answer, retryAfter))) {
         if (answers.some((answer) => 'ok' in answer)) nextMs = LIMITED_MS.least
         return { answers, refusal }
       }
       const saidMs = waitOf(retryAfter, nowMs())
       // What was under way as it began is of the same spell.
-      if (saidMs !== null || monotonicMs() >= untilMs) {
-        untilMs = monotonicMs() + Math.min(saidMs ?? nextMs, LIMITED_MS.most)
+      if (saidMs !== null || monotonicMs() >= limited.untilMs) {
+        limited = {
+          kind: 'limited',
+          untilMs: monotonicMs() + Math.min(saidMs ?? nextMs, LIMITED_MS.most),
+        }
         nextMs = Math.min(2 * nextMs, LIMITED_MS.most)
       }
-      const limited: Unanswered = { kind: 'limited', untilMs }
       return {
         answers: answers.map((answer) => (saysLimit(answer, retryAfter) ? limited : answer)),
         refusal: null,

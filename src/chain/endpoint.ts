@@ -50,6 +50,7 @@ function unanswered(
   }
   if (why.kind === 'limited') {
     const waitS = Math.max(1, Math.ceil((why.untilMs - clock.monotonicMs()) / 1_000))
+    if (why.heldMs !== undefined) return tooLongToRead(name, why.heldMs, waitS)
     return new RolekeeperError(
       'node.rate_limited',
       `Node ${name} limits how often it is asked, and is left alone for ${waitS} s.`,
@@ -77,6 +78,18 @@ function unanswered(
     retry: 'later',
   })
 }
+
+/** Make the error of a node that would hold up all else by what it answers. Pure. */
+const tooLongToRead = (node: string, ms: number, waitS: number) =>
+  new RolekeeperError(
+    'node.bad_answer',
+    `An answer of node ${node} took ${Math.round(ms)} ms to read, in which nothing else went on: it is left alone for ${waitS} s.`,
+    {
+      fix: 'look what it answers with, or use another node in `chain.nodes`.',
+      facts: { node, ms: Math.round(ms), waitS },
+      retry: 'later',
+    },
+  )
 
 /** Make the error of an answer that is no answer. Pure. */
 export const badAnswer = (node: string, method: string) =>

@@ -1,5 +1,6 @@
 import { errors, Pool } from 'undici'
 import { z } from 'zod'
+import type { Clock } from '../clock.ts'
 import type { RpcFailure } from './node-errors.ts'
 
 /** A node's answer: a result that nobody has checked yet, or what it said instead. */
@@ -11,8 +12,11 @@ export type RpcAnswer =
 export type Unanswered =
   | { readonly kind: 'timeout' | 'garbage' | 'too_large' | 'connection' }
   | { readonly kind: 'status'; readonly status: number }
-  /** The node limits how often it is asked, and is left alone until then, Unix milliseconds. */
-  | { readonly kind: 'limited'; readonly untilMs: number }
+  /**
+   * The node limits how often it is asked, or took so long to read (`heldMs`) that it is asked less by us: it is left alone
+   * until then, milliseconds of the monotonic clock.
+   */
+  | { readonly kind: 'limited'; readonly untilMs: number; readonly heldMs?: number }
 
 /** A call as it is sent, but for its id. */
 export type RpcCall = { readonly method: string; readonly params: readonly unknown[] }
@@ -25,6 +29,8 @@ export type RpcReply = {
   readonly refusal: RpcAnswer | Unanswered | null
   /** The header of that name. */
   readonly retryAfter: string | null
+  /** How long nothing else went on here while it was read, milliseconds. */
+  readonly heldMs: number
 }
 
 /** Requests to one address. */
@@ -37,6 +43,8 @@ export type Requests = {
 
 /** A node cannot fill our memory. What is larger is asked for in parts. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
+/** What is shorter than this is read in a moment: where the machine pauses meanwhile, it is not the node's doing. */
+const LONG_CHARS = 64 * 1024
 /** More requests at once than a keeper has workflows that move within one head's time; the rest waits, within its deadline. */
 const CONNECTIONS_MAX = 64
 /** A fresh connection costs round trips before a decision; heads are polled often enough to keep one open. */
@@ -57,7 +65,11 @@ function requestTo(address: string) {
 }
 
 /** Speak JSON-RPC 2.0 over HTTP to one address. */
-export function createRequests(given: NodeAddress, timeoutMs: number): Requests {
+export function createRequests(
+  given: NodeAddress,
+  timeoutMs: number,
+  { monotonicMs }: Pick<Clock, 'monotonicMs'>,
+): Requests {
   const addressNow = typeof given === 'string' ? () => given : given
   let to = requestTo(addressNow())
   const pool = new Pool(to.origin, {
@@ -83,15 +95,18 @@ export function createRequests(given: NodeAddress, timeoutMs: number): Requests 
         signal: deadline,
       })
       const retryAfter = headers['retry-after']
+      const text = await body.text()
+      const fromMs = monotonicMs()
       return {
-        ...readReply(statusCode, await body.text(), calls.length),
+        ...readReply(statusCode, text, calls.length),
         retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+        heldMs: text.length < LONG_CHARS ? 0 : monotonicMs() - fromMs,
       }
     } catch (error) {
       // What broke holds the address and the body: nothing of it is kept.
       const isTooLarge = error instanceof errors.ResponseExceededMaxSizeError
       const kind = deadline.aborted ? 'timeout' : isTooLarge ? 'too_large' : 'connection'
-      return { answers: calls.map(() => ({ kind })), refusal: null, retryAfter: null }
+      return { answers: calls.map(() => ({ kind })), refusal: null, retryAfter: null, heldMs: 0 }
     }
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { systemClock } from '../clock.ts'
 import { BATCH_MAX } from './batches.ts'
 import { quantity } from './endpoint.ts'
 import { createRequests, type Requests, type RpcAnswer, type RpcCall, type Unanswered } from './json-rpc.ts'
@@ -19,7 +20,7 @@ const NOBODY = `0x${'00'.repeat(19)}01`
 
 /** Ask one node for more than most give, each thing alone. Never throws: a node that answers nothing lacks all of it. */
 export async function probeLacks(url: string, timeoutMs: number, head: Head): Promise<readonly Lack[]> {
-  const requests = createRequests(url, timeoutMs)
+  const requests = createRequests(url, timeoutMs, systemClock)
   try {
     const found = await Promise.all([
       widthOf(requests),

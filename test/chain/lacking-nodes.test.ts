@@ -126,6 +126,49 @@ describe('a node whose every answer is too large', () => {
   })
 })
 
+describe('a node whose answers take long to read', () => {
+  /** Each look at the clock takes as long as is said, so that reading does. */
+  async function stepping() {
+    const time = { nowMs: 0, stepMs: 0 }
+    const monotonicMs = () => {
+      time.nowMs += time.stepMs
+      return time.nowMs
+    }
+    const clock = { ...systemClock, nowMs: () => 0, monotonicMs }
+    const { node, nodes } = await start({ clock })
+    const readFor = async (ms: number, bytes = 32 * 1024) => {
+      node.answers.eth_call = () => {
+        time.stepMs = ms
+        return `0x${'00'.repeat(bytes)}`
+      }
+      await calls(nodes, 1)
+      time.stepMs = 0
+      node.answers.eth_call = () => '0x01'
+      node.requests.length = 0
+    }
+    return { node, nodes, time, readFor }
+  }
+
+  it('is left alone for ten times as long, so that the others are heard', async () => {
+    const { node, nodes, time, readFor } = await stepping()
+    await readFor(600)
+    expect(await codeOf(calls(nodes, 1))).toBe('node.bad_answer')
+    expect(node.requests).toEqual([])
+    expect(nodes.health()).toMatchObject([{ state: 'down', lastErrorCode: 'node.bad_answer' }])
+    time.nowMs += 6_000
+    expect(await calls(nodes, 1)).toEqual(['0x01'])
+  })
+
+  it('is asked again at once where they take no longer than others do', async () => {
+    const { nodes, readFor } = await stepping()
+    await readFor(100)
+    expect(await calls(nodes, 1)).toEqual(['0x01'])
+    // A pause of this machine while it reads what is short.
+    await readFor(600, 1)
+    expect(await calls(nodes, 1)).toEqual(['0x01'])
+  })
+})
+
 describe('a node that limits how often it is asked', () => {
   const busy = { jsonrpc: '2.0', id: null, error: { code: -32_005, message: 'request rate limited' } }
   /** Waits at most so long that they are no wait of a test, and moves the clock by them. */
