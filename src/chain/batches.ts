@@ -12,8 +12,12 @@ import { isAnswerTooLarge, isRateLimit } from './node-errors.ts'
 
 /** Calls to one address, those of one event-loop turn in one request where the node takes as many. */
 export type Batches = {
-  /** Ask once. Never throws. */
-  readonly ask: (method: string, params: readonly unknown[]) => Promise<RpcAnswer | Unanswered>
+  /** Ask once; where the node is left alone for a while, later, unless it is in vain by then (`waits`). Never throws. */
+  readonly ask: (
+    method: string,
+    params: readonly unknown[],
+    waits?: boolean,
+  ) => Promise<RpcAnswer | Unanswered>
   /** Give up what is under way and ask no more. */
   readonly close: () => Promise<void>
 }
@@ -35,7 +39,10 @@ const AGAIN_MS_MIN = 100
 
 type Answers = readonly (RpcAnswer | Unanswered)[]
 type Taken = Pick<RpcReply, 'answers' | 'refusal'>
-type Waiting = RpcCall & { readonly answer: (answer: RpcAnswer | Unanswered) => void }
+type Waiting = RpcCall & {
+  readonly waits: boolean
+  readonly answer: (answer: RpcAnswer | Unanswered) => void
+}
 
 /**
  * Batch the calls to one address. A node that refuses a batch as too wide gets narrower ones, what is too large together is
@@ -49,24 +56,18 @@ export function createBatches(given: NodeAddress, timeoutMs: number, clock: Cloc
   let waiting: Waiting[] = []
 
   /** Ask, and again for what a node that is asked too often leaves out, once its time is over. */
-  async function patiently(calls: readonly RpcCall[]): Promise<Answers> {
-    let answers = await inParts(calls)
-    for (let waitedMs = 0; ; ) {
-      const limited = answers.filter(isLimited)
-      const [first] = limited
-      const ms = Math.max((first?.untilMs ?? 0) - clock.monotonicMs(), AGAIN_MS_MIN)
-      if (first === undefined || waitedMs + ms > PATIENCE_MS || closing.signal.aborted) return answers
-      await clock.sleep(ms, closing.signal).catch(() => undefined)
-      waitedMs += ms
-      const again = await inParts(calls.filter((_, index) => isLimited(answers[index])))
-      let taken = 0
-      answers = answers.map((answer) => (isLimited(answer) ? (again[taken++] ?? answer) : answer))
-    }
-  }
-
-  async function post(batch: readonly Waiting[]): Promise<void> {
-    const answers = await patiently(batch)
-    for (const [index, { answer }] of batch.entries()) answer(answers[index] ?? { kind: 'garbage' })
+  async function post(batch: readonly Waiting[], waitedMs = 0): Promise<void> {
+    const answers = await inParts(batch)
+    const ms = Math.max((answers.find(isLimited)?.untilMs ?? 0) - clock.monotonicMs(), AGAIN_MS_MIN)
+    const isOver = waitedMs + ms > PATIENCE_MS || closing.signal.aborted
+    const left = batch.filter((call, index) => {
+      if (call.waits && isLimited(answers[index]) && !isOver) return true
+      call.answer(answers[index] ?? { kind: 'garbage' })
+      return false
+    })
+    if (left.length === 0) return
+    await clock.sleep(ms, closing.signal).catch(() => undefined)
+    await post(left, waitedMs + ms)
   }
 
   function flush(): void {
@@ -76,9 +77,9 @@ export function createBatches(given: NodeAddress, timeoutMs: number, clock: Cloc
   }
 
   return {
-    ask: (method, params) =>
+    ask: (method, params, waits = true) =>
       new Promise((answer) => {
-        waiting.push({ method, params, answer })
+        waiting.push({ method, params, waits, answer })
         if (waiting.length === 1) setImmediate(flush)
       }),
     close: async () => {

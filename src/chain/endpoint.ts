@@ -15,7 +15,7 @@ export type Endpoint = {
    * Throws RolekeeperError `node.unreachable`, `node.timeout` or `node.http_status`, or what `checkChain` throws.
    */
   readonly read: (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
-  /** Ask once, whatever happens: for what must not be repeated blindly. Throws as `read` does. */
+  /** Ask once and now, whatever happens: for what must be repeated neither blindly nor late. Throws as `read` does. */
   readonly once: (method: string, params: readonly unknown[]) => Promise<RpcAnswer>
   /** Ask for its chain id. Throws `node.wrong_chain`, `node.refused`, `node.bad_answer`, or as `read` does. */
   readonly checkChain: () => Promise<void>
@@ -114,6 +114,9 @@ export const refused = (node: string, method: string, code: number) =>
 export const isTooLarge = (error: unknown): boolean =>
   error instanceof RolekeeperError && error.code === 'node.answer_too_large'
 
+/** Whether a node was not asked, or said that it is asked too often: it is left alone for as long as that says. Pure. */
+export const isLeftAlone = (error: RolekeeperError): boolean => error.facts.waitS !== undefined
+
 /** JSON-RPC's code of a method that a node does not have. */
 const NO_METHOD = -32_601
 
@@ -147,8 +150,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   let provenAtMs = 0
   let alive = true
 
-  async function ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
-    const answer = await rpc.ask(method, params)
+  async function ask(method: string, params: readonly unknown[], waits: boolean): Promise<RpcAnswer> {
+    const answer = await rpc.ask(method, params, waits)
     // One whose answer is too large is there.
     alive = 'ok' in answer || answer.kind === 'too_large'
     if ('ok' in answer) return answer
@@ -158,9 +161,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     throw unanswered(options, method, answer)
   }
 
-  async function checkChain(): Promise<void> {
+  async function checkChain(waits: boolean): Promise<void> {
     const method = 'eth_chainId'
-    const answer = await ask(method, [])
+    const answer = await ask(method, [], waits)
     // One whose chain is not proven answers nothing that counts.
     alive = false
     if (!answer.ok) throw refused(name, method, answer.failure.code)
@@ -181,23 +184,27 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (said.success && Number(said.data) !== chainId) proven = false
   }
 
-  async function once(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
-    if (!proven) await checkChain()
+  async function attempt(method: string, params: readonly unknown[], waits: boolean): Promise<RpcAnswer> {
+    if (!proven) await checkChain(waits)
     else if (clock.monotonicMs() - provenAtMs > PROOF_MS) void doubtChain()
-    return ask(method, params)
+    return ask(method, params, waits)
   }
 
   async function read(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
     try {
-      return await once(method, params)
+      return await attempt(method, params, true)
     } catch (error) {
       // A kept connection that the node closed while idle fails once and works again at once.
       if (!(error instanceof RolekeeperError && error.code === 'node.unreachable')) throw error
-      return once(method, params)
+      return attempt(method, params, true)
     }
   }
 
-  return { name, alive: () => alive, read, once, checkChain, close: rpc.close }
+  return {
+    ...{ name, alive: () => alive, read, close: rpc.close },
+    once: (method, params) => attempt(method, params, false),
+    checkChain: () => checkChain(true),
+  }
 }
 
 /** Write a quantity as JSON-RPC wants it. Pure. */

@@ -1,10 +1,10 @@
 import { type Address, type Hex, keccak256 } from 'viem'
 import type { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
-import { badAnswer, type Endpoint, quantity, refused } from './endpoint.ts'
+import { badAnswer, type Endpoint, isLeftAlone, quantity, refused } from './endpoint.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 import { classifySend, classifySimulation, isCallFailure } from './node-errors.ts'
-import type { Call, SendOutcome, SimulationResult, StorageSlot } from './nodes.ts'
+import { type Call, LEFT_ALONE, type SendOutcome, type SimulationResult, type StorageSlot } from './nodes.ts'
 import type { SimulationOrder } from './simulation.ts'
 import {
   type Header,
@@ -143,7 +143,7 @@ export async function simulateOn(node: Endpoint, order: SimulationOrder): Promis
   return result
 }
 
-/** Send raw bytes once. */
+/** Send raw bytes once, now or not at all. */
 export async function sendTo(node: Endpoint, raw: Hex): Promise<SendOutcome> {
   try {
     const answer = await node.once('eth_sendRawTransaction', [raw])
@@ -157,6 +157,7 @@ export async function sendTo(node: Endpoint, raw: Hex): Promise<SendOutcome> {
     // It was asked for its chain first and never got the bytes.
     if (error.code === 'node.wrong_chain')
       return { node: node.name, outcome: 'rejected', detail: 'wrong_chain' }
+    if (isLeftAlone(error)) return { node: node.name, outcome: 'rejected', detail: LEFT_ALONE }
     return { node: node.name, outcome: 'unknown', detail: error.code.slice('node.'.length) }
   }
 }

@@ -169,6 +169,9 @@ export type SendOutcome = {
   readonly detail: string
 }
 
+/** What is said of a node that got no bytes, as it is to be left alone for a while. */
+export const LEFT_ALONE = 'left_alone'
+
 /**
  * How a reading node stands beside the others: `behind` their agreed head, `slow` to answer, `down`, on `other_fork`, or
  * lately `alone` with an answer, also one that cannot be read. Each but `ok` is asked last, and comes back by itself.

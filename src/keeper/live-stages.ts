@@ -176,6 +176,7 @@ function createSentHere(): CarryDeps['sentHere'] {
       if (heads.size >= SENT_MAX) heads.clear()
       heads.set(raw, headNumber)
     },
+    delete: (raw) => void heads.delete(raw),
   }
 }
 

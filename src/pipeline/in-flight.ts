@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
-import type { Nodes } from '../chain/nodes.ts'
+import { LEFT_ALONE, type Nodes } from '../chain/nodes.ts'
 import type { Sought } from '../chain/seek.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import { entryOf } from '../journal/entered.ts'
@@ -23,11 +23,13 @@ import {
 } from './transactions/replace.ts'
 import { type Signers, takenBy } from './transactions/safe.ts'
 import { assembleRaw, proveOrdered } from './transactions/transaction.ts'
+import { isResendDue } from './transactions/window.ts'
 
 /** The head at which each of some bytes last went out: what an earlier process sent, nodes may have forgotten. */
 type SentHere = {
   readonly get: (raw: Hex) => bigint | undefined
   readonly set: (raw: Hex, headNumber: bigint) => void
+  readonly delete: (raw: Hex) => void
 }
 
 /** What carrying a workflow in flight needs. */
@@ -59,14 +61,7 @@ export type CarryDeps = {
 
 /** Heads wake a workflow in flight; this is for a node that stopped announcing them. */
 const IDLE_MS = 2_000
-const KMS_RETRY_MS = 1_000
-
-/** The same bytes go to every node again once this many blocks have passed, for the nonces whose turn it is. */
-const RESEND_BLOCKS = 2n
-/** So many nonces from the chain's own have their turn: what a node forgot lands in order. */
-const RESEND_NONCES = 16
-/** Those behind them are sent again this seldom, each at another head: a thousand must not go out with one. */
-const RESEND_ALL_BLOCKS = 128
+const RETRY_MS = 1_000
 
 /** The last look may be this old at the first send; over a restart or a kill it is taken again. */
 const LOOK_AGE_MS_MAX = 2_000
@@ -193,7 +188,7 @@ async function sign(workflow: Workflow, ordered: readonly Slot[], deps: CarryDep
   })
   const signed = withSlots(workflow, next, deps.view().nowMs)
   if (!looked.ok) return moved(withClosed(signed, looked))
-  if (next.every((slot, index) => slot === workflow.slots[index])) return wait(KMS_RETRY_MS)
+  if (next.every((slot, index) => slot === workflow.slots[index])) return wait(RETRY_MS)
   return moved(signed)
 }
 
@@ -228,10 +223,12 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
   const ready = mayProceed(workflow, signed, deps)
   if (ready.length === 0) return wait(HELD_MS)
   const { headNumber } = deps.view()
-  await Promise.all(ready.map((slot) => sendRaw(slot, lastAttempt(slot), deps)))
+  const sentNow = await Promise.all(ready.map((slot) => sendRaw(slot, lastAttempt(slot), deps)))
+  // What no node could be sent now does not leave later by itself: it waits here, under the gate and the last look.
+  if (!sentNow.includes(true)) return wait(RETRY_MS)
   const sentAtMs = deps.view().nowMs
   const next = workflow.slots.map((slot) =>
-    ready.includes(slot)
+    sentNow[ready.indexOf(slot)] === true
       ? withLastAttempt(slot, { ...lastAttempt(slot), state: 'sent', sentAtMs, sentAtBlock: headNumber })
       : slot,
   )
@@ -243,15 +240,21 @@ async function send(workflow: Workflow, signed: readonly Slot[], deps: CarryDeps
 /** What sending takes that was acknowledged before: no key and no record. */
 type ResendDeps = Pick<CarryDeps, 'view' | 'nodes' | 'sentHere' | 'alarm'>
 
-async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<void> {
+/** Send to every node; whether any of them was there to be sent anything. */
+async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<boolean> {
   invariant(raw !== undefined, `slot ${slot.nonce} is sent without raw bytes`)
+  const before = deps.sentHere.get(raw)
   deps.sentHere.set(raw, deps.view().headNumber)
   const outcomes = await deps.nodes.send(raw)
-  if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return
+  if (outcomes.every(({ detail }) => detail === LEFT_ALONE)) {
+    if (before === undefined) deps.sentHere.delete(raw)
+    else deps.sentHere.set(raw, before)
+    return false
+  }
+  if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return true
   // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
   const said = outcomes.map(({ node, outcome }) => `${node} ${outcome}`).join(', ')
-  const known = outcomes.every(({ outcome }) => outcome === 'nonce_too_low')
-  if (known) return
+  if (outcomes.every(({ outcome }) => outcome === 'nonce_too_low')) return true
   deps.alarm(
     new RolekeeperError('broadcast.refused', `No node took nonce ${slot.nonce} of ${slot.signer}: ${said}.`, {
       fix: 'check the signer’s balance and the fee cap; the same bytes are sent again.',
@@ -259,39 +262,28 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<
       retry: 'later',
     }),
   )
+  return true
 }
-
-/** How often the turn of a slot far behind the chain's nonce has come by a head. Pure. */
-const turnsOf = ({ nonce }: Slot, headNumber: bigint): bigint =>
-  (headNumber + BigInt(RESEND_ALL_BLOCKS - (nonce % RESEND_ALL_BLOCKS))) / BigInt(RESEND_ALL_BLOCKS)
 
 /**
  * Send again what is public, once at a head: also while the kill switch holds back what would replace it, and while the
  * record cannot be reached.
  */
 export async function resend({ slots }: Pick<Workflow, 'slots'>, deps: ResendDeps): Promise<void> {
-  const { headNumber, chainNonce } = deps.view()
+  const view = deps.view()
   /** What was sent and is not recorded as such is public too: its record ended in between. */
   const lastSentHere = ({ raw }: Attempt) => (raw === undefined ? undefined : deps.sentHere.get(raw))
   // What was mined above the head is gone, or the nodes lag: either way the same bytes do no harm.
   const isOut = ({ state, inclusion }: Slot) =>
-    state === 'open' || (state === 'mined' && inclusion !== undefined && inclusion.blockNumber > headNumber)
+    state === 'open' ||
+    (state === 'mined' && inclusion !== undefined && inclusion.blockNumber > view.headNumber)
   const due = slots.filter(isOut).flatMap((slot) => {
     const sent = slot.attempts.findLast(
       (attempt) => attempt.state === 'sent' || lastSentHere(attempt) !== undefined,
     )
     // A payload that must not run any more is not helped on its way.
     if (sent === undefined || (slot.closing !== undefined && sent.purpose === 'payload')) return []
-    const lastAt = lastSentHere(sent)
-    // No head is waited for by its number: where each look takes long, heads are passed over.
-    const isDue =
-      lastAt === undefined ||
-      // A head below the one it was sent at is a chain that lost blocks, and the transaction with them.
-      lastAt > headNumber ||
-      (slot.nonce < chainNonce + RESEND_NONCES
-        ? headNumber - lastAt >= RESEND_BLOCKS
-        : turnsOf(slot, headNumber) > turnsOf(slot, lastAt))
-    return isDue ? [{ slot, sent }] : []
+    return isResendDue(slot, lastSentHere(sent), view) ? [{ slot, sent }] : []
   })
   await Promise.all(due.map(({ slot, sent }) => sendRaw(slot, sent, deps)))
 }

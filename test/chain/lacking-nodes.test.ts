@@ -238,6 +238,20 @@ describe('a node that limits how often it is asked', () => {
     expect(await calls(nodes, 12)).toEqual(Array(12).fill('0x01'))
   })
 
+  it('is sent nothing late: what was to be sent is said to have gone nowhere', async () => {
+    const { node, nodes, waitsMs } = await hurried()
+    node.instead = (methods) =>
+      methods.includes('eth_sendRawTransaction')
+        ? { status: 429, headers: { 'retry-after': '4' } }
+        : undefined
+    const nowhere = [{ node: 'send-1', outcome: 'rejected', detail: 'left_alone' }]
+    expect(await nodes.send('0x01')).toEqual(nowhere)
+    node.requests.length = 0
+    expect(await nodes.send('0x01')).toEqual(nowhere)
+    expect(node.requests).toEqual([])
+    expect(waitsMs).toEqual([])
+  })
+
   it('for longer each time is given up after five seconds', async () => {
     const { node, nodes, waitsMs } = await hurried()
     node.instead = () => ({ status: 429 })

@@ -1,6 +1,6 @@
 import { serializeTransaction } from 'viem'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { NO_TRANSACTION } from '../../src/chain/nodes.ts'
+import { LEFT_ALONE, NO_TRANSACTION } from '../../src/chain/nodes.ts'
 import { RolekeeperError, refuse } from '../../src/errors.ts'
 import { orderAttempt, revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
@@ -44,6 +44,24 @@ describe('carrying a workflow in flight', () => {
     const { workflow } = await setup.settle(pair())
     expect(setup.world.asked).toEqual([])
     expect(workflow.slots.map(purposes)).toEqual([['payload ordered'], ['payload ordered']])
+  })
+
+  it('sends nothing later by itself that no node could be sent, but under the gate and after another look', async () => {
+    Object.assign(setup.world, { sendOutcome: 'rejected', sendDetail: LEFT_ALONE })
+    const { workflow } = await setup.settle(pair())
+    expect(workflow.slots.map(purposes)).toEqual([['payload signed'], ['payload signed']])
+    Object.assign(setup.world, { sendOutcome: 'accepted', sendDetail: 'ok', log: [], headNumber: 13n })
+    setup.world.gate = { closed: true, paused: false }
+    const held = await setup.settle(workflow)
+    expect(setup.world.log).toEqual(['barrier'])
+    setup.world.gate = { closed: false, paused: false }
+    setup.world.nowMs += 2_001
+    const { slots } = (await setup.settle(held.workflow)).workflow
+    expect(slots.map(purposes)).toEqual([['payload sent'], ['payload sent']])
+    expect(setup.world.log.slice(1).map((line) => line.split(' ')[0])).toEqual([
+      ...['barrier', 'look', 'send', 'send', 'outbox', 'outbox'],
+    ])
+    expect(setup.world.alarms).toEqual([])
   })
 
   it.each(['is signed', 'is sent'])(

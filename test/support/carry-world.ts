@@ -59,6 +59,7 @@ export const createWorld = () => {
     kmsHangs: false,
     onBarrier: () => {},
     sendOutcome: 'accepted' as 'accepted' | 'unknown' | 'rejected' | 'nonce_too_low',
+    sendDetail: 'test',
     /** What took the nonces of `foreign`. */
     foreignHash: OTHER_HASH as `0x${string}`,
     receipts: new Map<string, Receipt>(),
@@ -137,7 +138,7 @@ export const createWorld = () => {
     nodes: {
       send: async (raw) => {
         world.log.push(`send ${keccak256(raw)}`)
-        return [{ node: 'send-1', outcome: world.sendOutcome, detail: 'test' }]
+        return [{ node: 'send-1', outcome: world.sendOutcome, detail: world.sendDetail }]
       },
     },
     journal: {
