@@ -121,7 +121,10 @@ const signer = (folder: string, from: Origins) =>
         .strictObject({
           keyId: z
             .string()
-            .regex(/^arn:aws[\w-]*:kms:/, 'expected the ARN of the key: an alias can be moved'),
+            .regex(
+              /^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key\/[\w-]{1,64}$/,
+              'expected the ARN of the key: an alias can be moved',
+            ),
           address: addr,
         })
         .optional(),

@@ -114,7 +114,7 @@ function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Confl
   const { read, agree } = nodes
   const path = ['chain', 'nodes']
   const found: Conflict[] = (['read', 'send'] as const).flatMap((use) => {
-    const urls = nodes[use].map((url) => new URL(url.reveal()).href)
+    const urls = nodes[use].map((url) => nodeAt(url.reveal()))
     return urls.flatMap((url, index) => {
       const first = urls.indexOf(url)
       if (first === index) return []
@@ -132,6 +132,12 @@ function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Confl
     found.push({ path: [...path, 'agree'], message, fix: 'add nodes to `read`, or lower `agree`' })
   }
   return found
+}
+
+/** What tells two nodes apart of a URL: not as whom one asks, and not another spelling of the same place. */
+function nodeAt(text: string): string {
+  const { protocol, hostname, port, pathname, search } = new URL(text)
+  return [protocol, hostname.replace(/\.$/, ''), port, pathname.replace(/\/+$/, ''), search].join(' ')
 }
 
 function signerConflicts(
@@ -160,7 +166,7 @@ function signerConflicts(
 
 function endpointConflicts(config: Parts): readonly Conflict[] {
   const plain = [...endpoints(config), ...beside(config).filter(([, text]) => !isLoopback(text))].filter(
-    ([, text]) => /^(http|ws):/.test(text),
+    ([, text]) => ['http:', 'ws:'].includes(new URL(text).protocol),
   )
   const found: Conflict[] = plain.map(([path]) => ({
     path,
@@ -209,6 +215,6 @@ const beside = ({ traces, secrets: { vault } }: Parts): readonly (readonly [Prop
 ]
 
 const isLoopback = (text: string) => {
-  const { hostname } = new URL(text)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname)
+  const hostname = new URL(text).hostname.replace(/\.$/, '')
+  return ['localhost', '[::1]', '[::]', '0.0.0.0'].includes(hostname) || /^127\./.test(hostname)
 }

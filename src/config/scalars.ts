@@ -47,6 +47,7 @@ export const besideSecret = resolved
 export const url = (from: Origins, protocols: readonly string[]) =>
   reference(from).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
     error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
+    abort: true,
   })
 
 /**
@@ -57,14 +58,19 @@ export const secretUrl = (from: Origins) =>
   resolved(from)
     .refine((held) => isUrl(held.reveal(), ['http', 'https']), {
       error: 'expected a URL of http or https, with a % in its user name or password written as %25',
+      abort: true,
     })
     .transform((held) => {
       const { origin } = new URL(held.reveal())
       return held.demand((text) => isUrl(text, ['http', 'https']) && new URL(text).origin === origin)
     })
 
+/** Blanks and what does not print are refused, as reading it as a URL would pass over some of them. */
 const isUrl = (text: string, protocols: readonly string[]) =>
-  URL.canParse(text) && protocols.includes(new URL(text).protocol.slice(0, -1)) && isDecodable(text)
+  /^[\x21-\x7e]+$/.test(text) &&
+  URL.canParse(text) &&
+  protocols.includes(new URL(text).protocol.slice(0, -1)) &&
+  isDecodable(text)
 
 /** Whether user name and password can be taken out of it: a bare % is none of a URL's. */
 function isDecodable(text: string): boolean {

@@ -217,6 +217,11 @@ describe('the run configuration', () => {
       'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555',
       'alias/mine',
     ],
+    [
+      'the ARN of an alias',
+      'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555',
+      'arn:aws:kms:us-east-1:123456789012:alias/mine',
+    ],
     ['no KMS', 'kms:\n  region: us-east-1', ''],
     ['half a pair of KMS credentials', 'region: us-east-1', 'region: us-east-1\n  accessKeyId: AKIA'],
     ['zero confirmations', 'finality: finalized', 'finality: { confirmations: "0" }'],
@@ -234,9 +239,41 @@ describe('the run configuration', () => {
       'region: us-east-1',
       'region: us-east-1\n  endpoint: https://127.0.0.1:9',
     ],
+    [
+      'a KMS on this machine by another name in production',
+      'region: us-east-1',
+      'region: us-east-1\n  endpoint: https://localhost.:9',
+    ],
     ['a published key in production', '"0x6666666666666666666666666666666666666666"', `"${WELL_KNOWN}"`],
   ])('refuses %s', (_, from, to) => {
     expect(refusal(from, to)).toMatchSnapshot()
+  })
+
+  it.each(['\ufeffhttps://a.example/canary', '"https://a.example/canary"', 'https://a.example/canary\u00a0'])(
+    'says where the URL %j is wanted that is none, and not what it is',
+    (url) => {
+      const told = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_NODE_A: url })
+      expect(told).toMatch(/^run\.yaml:47:12: chain\.nodes\.read\[0\] is "env:ROLEKEEPER_NODE_A"; /)
+      expect(told).not.toContain('canary')
+    },
+  )
+
+  it.each(['HTTP://node.example', ' http://node.example', 'ht\ttp://node.example'])(
+    'lets no spelling of an unencrypted node (%j) into production',
+    (url) => {
+      const told = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_NODE_A: url })
+      expect(told).toMatch(/^run\.yaml:47:12: chain\.nodes\.read\[0\] is "env:ROLEKEEPER_NODE_A"; /)
+    },
+  )
+
+  it.each([
+    'https://b.example.',
+    'https://me:canary@b.example',
+    'https://B.example:443//',
+    'https://b.example/?#2',
+  ])('counts a node once though it is spelt another way, as %s', (url) => {
+    const told = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_NODE_A: url })
+    expect(told).toContain('this is the node of read[0] again, and a node counts once')
   })
 
   it('refuses a keystore in production and takes it in the sandbox', () => {
