@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { oddIn } from './odd-characters.ts'
 import type { Path, YamlFile } from './yaml.ts'
 
 /** A value shown in a message is cut here: an address, a key id and a URL fit. */
@@ -59,7 +60,9 @@ function shown(path: Path, value: unknown): string {
   const secret = path.some((part) => /secret|password|apikey|token/i.test(String(part)))
   if (secret && !/^(env|file|aws|vault):[\w./#-]*$/.test(String(value))) return '(not shown)'
   const text = /:\/\/|@/.test(String(value)) ? origin(String(value)) : String(value)
-  return JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
+  const odd = oddIn(String(value))
+  const written = JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
+  return odd === null ? written : `${written} (with ${odd} in it)`
 }
 
 /** A node's key may be anywhere in a URL but its scheme and host, and anywhere at all in what only looks like one. */

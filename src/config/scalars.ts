@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { oddEdgeOf } from './odd-characters.ts'
 import { isFetched, NOTATION, REFERENCE } from './secrets/reference.ts'
 import { Secret } from './secrets/secret.ts'
 import type { SecretStore } from './secrets/store.ts'
@@ -26,11 +27,15 @@ const resolved = ({ env, secrets }: Origins) =>
     const name = /^env:(.*)$/s.exec(text)?.[1]
     if (name === undefined) return new Secret(text)
     const value = env[name]
-    if (value !== undefined && value !== '') return new Secret(value)
-    return refuse(
-      `the environment variable ${name} is not set`,
-      `set ${name} in the environment that starts rolekeeper`,
-    )
+    if (value === undefined || value === '') {
+      return refuse(
+        `the environment variable ${name} is not set`,
+        `set ${name} in the environment that starts rolekeeper`,
+      )
+    }
+    const edge = oddEdgeOf(value)
+    if (edge === null) return new Secret(value)
+    return refuse(`what ${name} holds ${edge}, which nobody sees`, `take that away from ${name}`)
   })
 
 /** A reference or the text itself, as it is at the start. */

@@ -297,6 +297,32 @@ describe('the run configuration', () => {
     )
   })
 
+  it.each([
+    ['canary\r', 'ends with U+000D'],
+    ['canary\u00a0', 'ends with U+00A0'],
+    ['\ufeffcanary', 'begins with U+FEFF'],
+    [' ', 'begins with U+0020'],
+  ])('names what nobody sees at an edge of a secret: %j %s', (value, edge) => {
+    const message = refusal('mode: live', 'mode: live', { ...env, ROLEKEEPER_SECRET_KEY: value })
+    expect(message).toBe(
+      `run.yaml:58:3: service.secretKey is "env:ROLEKEEPER_SECRET_KEY"; what ROLEKEEPER_SECRET_KEY holds ${edge}, which nobody sees. Fix: take that away from ROLEKEEPER_SECRET_KEY`,
+    )
+  })
+
+  it.each([
+    ['price: "1 USD"', 'price: "1\u00a0USD"', '(with U+00A0 in it); expected an amount with its unit'],
+    ['price: "1 USD"', 'price: "1 U\u0405D"', '(with U+0405 in it); expected an amount with its unit'],
+    ['price: "1 USD"', 'price: "\u22121 USD"', '(with U+2212 in it); expected an amount with its unit'],
+    [
+      `"0x${'6'.repeat(40)}"`,
+      `"\u200b0x${'6'.repeat(40)}"`,
+      '(with U+200B in it); expected an address: 0x and 40 hex digits',
+    ],
+    ['mode: live', 'mode: "live\u00a0"', '(with U+00A0 in it); allowed: live, shadow'],
+  ])('names what looks like another character: %s as %s', (from, to, told) => {
+    expect(refusal(from, to)).toContain(told)
+  })
+
   it('refuses a role that is there twice with one key, and takes it with several', () => {
     const agent = text.slice(text.indexOf('  - role: liquidator'))
     expect(refusal(agent, agent + agent)).toMatch(

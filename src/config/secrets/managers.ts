@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
 import { request } from 'undici'
 import { RolekeeperError } from '../../errors.ts'
+import { oddEdgeOf } from '../odd-characters.ts'
 import type { Secret } from './secret.ts'
 
 /** How the managers of secrets are reached; what they themselves ask for comes from the environment or a file. */
@@ -48,6 +49,12 @@ export const notFound = (place: string, what: string) =>
     'correct its name and its field, or put it there.',
     'never',
   )
+/** Refuse what has at an edge what nobody sees: who is given it would say no, and everybody would look elsewhere. */
+export function oddSecret(place: string, value: string): RolekeeperError | null {
+  const edge = oddEdgeOf(value)
+  if (edge === null) return null
+  return failure('secrets.unfit', `What ${place} holds ${edge}, which nobody sees.`, 'take that away there.')
+}
 const refused = (place: string, what: string) =>
   failure(
     'secrets.refused',
@@ -87,7 +94,7 @@ export function createReader(folder: string, { aws, vault }: Managers): Reader {
   }
 }
 
-/** Read a file that holds a secret and nothing else; a line end behind it is not part of it. */
+/** Read a file that holds a secret and nothing else; line ends behind it are not part of it. */
 async function readSecretFile(path: string): Promise<string> {
   const place = `file:${path}`
   try {
@@ -96,7 +103,7 @@ async function readSecretFile(path: string): Promise<string> {
       if (!(await handle.stat()).isFile()) throw notFound(place, 'is no file')
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(BYTES_MAX + 1), 0, BYTES_MAX + 1, 0)
       if (bytesRead > BYTES_MAX) throw notFound(place, `is longer than ${BYTES_MAX} bytes`)
-      return buffer.toString('utf8', 0, bytesRead).replace(/\r?\n$/, '')
+      return buffer.toString('utf8', 0, bytesRead).replace(/[\r\n]+$/, '')
     } finally {
       await handle.close()
     }
@@ -120,6 +127,8 @@ async function readVault(
   const { url, token, namespace } = vault
   const [mount = '', ...rest] = path.split('/')
   const key = 'file' in token ? await readSecretFile(token.file) : token.reveal()
+  const odd = 'file' in token ? oddSecret(`file:${token.file}`, key) : null
+  if (odd !== null) throw odd
   let status: number
   let text: string
   try {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
-import { createReader, type Managers, notFound, type Reader } from './managers.ts'
+import { createReader, type Managers, notFound, oddSecret, type Reader } from './managers.ts'
 import { placeOfReference, type Reference, referenceOf } from './reference.ts'
 import { Secret } from './secret.ts'
 
@@ -148,7 +148,7 @@ async function follow(
 /** Take what a reference names out of what its place holds. */
 function fieldOf(content: string, reference: Reference, text: string): string | RolekeeperError {
   const field = 'field' in reference ? reference.field : undefined
-  if (field === undefined) return content === '' ? notFound(text, 'holds nothing') : content
+  if (field === undefined) return content === '' ? notFound(text, 'holds nothing') : fit(text, content)
   let fields: unknown
   try {
     fields = JSON.parse(content)
@@ -159,8 +159,12 @@ function fieldOf(content: string, reference: Reference, text: string): string | 
     fields !== null && typeof fields === 'object' && Object.hasOwn(fields, field)
       ? Reflect.get(fields, field)
       : undefined
-  return typeof value === 'string' && value !== '' ? value : notFound(text, 'has no such field with a text')
+  return typeof value === 'string' && value !== ''
+    ? fit(text, value)
+    : notFound(text, 'has no such field with a text')
 }
+
+const fit = (text: string, value: string) => oddSecret(text, value) ?? value
 
 const unfit = (text: string) =>
   new RolekeeperError(

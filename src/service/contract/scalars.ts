@@ -13,7 +13,7 @@ export const uintString = z
 /** `addr`: a 20-byte address, any case. */
 export const addr = z
   .string()
-  .regex(/^0x[a-fA-F0-9]{40}$/)
+  .regex(/^0x[a-fA-F0-9]{40}$/, 'expected an address: 0x and 40 hex digits')
   .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
 
 /** Whether capitals of an address, where it has some and not only those, are its checksum. Source: EIP-55. */

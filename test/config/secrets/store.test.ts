@@ -120,6 +120,37 @@ describe('at the start', () => {
     },
   )
 
+  it.each([
+    ['file:password', 'begins with U+FEFF', () => writeFileSync(join(folder, 'password'), '\ufeffcanary')],
+    ['file:password', 'ends with U+0020', () => writeFileSync(join(folder, 'password'), 'canary \n')],
+    ['aws:prod/node', 'ends with U+000A', () => there.aws.set('prod/node', 'https://node.example/canary\n')],
+    [
+      'vault:kv/keeper/kms#key',
+      'ends with U+00A0',
+      () => there.vault.set('kv/keeper/kms', { key: 'canary\u00a0' }),
+    ],
+  ] as const)('names what nobody sees at an edge of %s: it %s', async (text, edge, put) => {
+    put()
+    const error = await openSecrets([text], folder, managers).catch((thrown: RolekeeperError) => thrown)
+    expect(error).toMatchObject({ code: 'secrets.unfit' })
+    expect((error as Error).message).toBe(
+      `What ${text} holds ${edge}, which nobody sees. Fix: take that away there.`,
+    )
+  })
+
+  it('reads a token of Vault with more line ends behind it, and names what else nobody sees in it', async () => {
+    const file = join(folder, 'token')
+    const open = () =>
+      openSecrets(['vault:kv/keeper/kms#key'], folder, { vault: { url: there.url, token: { file } } })
+    writeFileSync(file, 'canary-token\r\n\n')
+    expect((await open()).get('vault:kv/keeper/kms#key')?.reveal()).toBe('canary-kms')
+    writeFileSync(file, '\ufeffcanary-token\n')
+    await expect(open()).rejects.toMatchObject({
+      code: 'secrets.unfit',
+      shortMessage: `What file:${file} holds begins with U+FEFF, which nobody sees.`,
+    })
+  })
+
   it.each(['aws:a', 'vault:kv/a#b'])('says which manager %s needs', async (text) => {
     await expect(openSecrets([text], folder, {})).rejects.toMatchObject({ code: 'secrets.no_manager' })
   })
