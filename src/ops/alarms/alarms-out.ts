@@ -35,18 +35,20 @@ type AlarmsOutDeps = {
 export function createAlarmsOut(configs: readonly AlarmTargetConfig[], deps: AlarmsOutDeps): AlarmsOut {
   const { clock, source, scrub } = deps
   const targets = configs.map((config) => createAlarmTarget(config, deps))
+  // How long an incident lasts is a span: only what people are told is of the clock that they set.
   const incidents = createIncidents(source, (notice) => {
-    const told = { ...notice, message: scrub(notice.message), fix: scrub(notice.fix) }
+    const [message, fix] = [scrub(notice.message), scrub(notice.fix)]
+    const told = { ...notice, message, fix, atMs: clock.nowMs() }
     for (const target of targets) target.push(told)
   })
-  const look = () => incidents.look(clock.nowMs())
+  const look = () => incidents.look(clock.monotonicMs())
   const looking = targets.length === 0 ? undefined : setInterval(look, LOOK_MS).unref()
   return {
-    raise: (error, facet) => incidents.raise(error, clock.nowMs(), facet),
-    hear: (event) => incidents.hear(event, clock.nowMs()),
+    raise: (error, facet) => incidents.raise(error, clock.monotonicMs(), facet),
+    hear: (event) => incidents.hear(event, clock.monotonicMs()),
     adopt: (workflow) => {
       const held = isHeld(workflow) ? heldEvent(workflow, null, clock.nowMs()) : null
-      if (held !== null) incidents.adopt(held, clock.nowMs())
+      if (held !== null) incidents.adopt(held, clock.monotonicMs())
     },
     targets: () => targets.map((target) => target.state()),
     close: async () => {

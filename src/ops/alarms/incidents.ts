@@ -21,7 +21,7 @@ type Incident = Omit<Notice, 'action' | 'atMs'> & {
   readonly endsWith: string | null
 }
 
-/** What is open now: one incident for each code and what it is about. */
+/** What is open now: one incident for each code and what it is about. Its times are of a clock that nobody sets. */
 export type Incidents = {
   /** An alarm was raised, or raised again. */
   readonly raise: (error: RolekeeperError, nowMs: number, facet?: string) => void
@@ -84,9 +84,7 @@ export function createIncidents(of: string, tell: (notice: Notice) => void): Inc
       for (const [key, incident] of open) {
         const lasts = incident.approval !== undefined || unwell.has(incident.endsWith ?? '')
         const isOver = !lasts && nowMs - incident.lastAtMs > RECOVERED_MS
-        // A clock that was put back would keep it open for ever.
-        if (incident.lastAtMs > nowMs) open.set(key, { ...incident, lastAtMs: nowMs })
-        else if (isOver) end(key, incident, nowMs)
+        if (isOver) end(key, incident, nowMs)
       }
     },
   }

@@ -67,7 +67,7 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   let failing: { readonly sinceMs: number; readonly problem: string } | null = null
   let working: Promise<void> | undefined
 
-  /** @returns why it was not taken, or null; and whether what was told is the reason, and not the target. */
+  /** @returns why it was not taken, or null; and whether what was told may be the reason, and not the target. */
   const deliver = async (notice: Notice): Promise<{ problem: string | null; isRefused?: boolean }> => {
     const { headers, body } = requestOf(config, notice, source)
     try {
@@ -82,9 +82,8 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
       return { problem: `it answers ${statusCode}`, isRefused: isRefusal(statusCode) }
     } catch (error) {
       const { name: kind, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
-      const problem =
-        kind === 'TimeoutError' ? `no answer within ${ANSWER_MS} ms` : `not reached (${code ?? kind})`
-      return { problem }
+      if (kind === 'TimeoutError') return { problem: `no answer within ${ANSWER_MS} ms`, isRefused: true }
+      return { problem: `not reached (${code ?? kind})` }
     }
   }
   const work = async () => {
@@ -126,9 +125,10 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
   }
 }
 
-/** Statuses of a key, an address or a limit: they are of the target, and of whatever it is told. */
-const OF_TARGET = [401, 403, 404, 408, 425, 429]
-const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !OF_TARGET.includes(status)
+/** Statuses of a key, an address, a limit or an outage: they are of the target, and of whatever it is told. */
+const OF_TARGET = [401, 403, 404, 408, 425, 429, 502, 503, 504]
+/** What it says of one notice: it does not take that, or fails at it (500). */
+const isRefusal = (status: number): boolean => status >= 400 && !OF_TARGET.includes(status)
 
 /** Let the others pass what is refused; all of its incident goes with it, as its end may not come before its beginning. */
 function putBehind({ notice: { key } }: Queued, queue: Queued[]): void {
