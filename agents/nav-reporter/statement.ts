@@ -53,7 +53,10 @@ export function readStatements(
 function readStatement(found: Found, layout: Layout, decimals: number, wanted: number): Statement | Stop {
   if (found.value === null) return stop('source_without_value', `It states nothing at ${layout.value}.`)
   const asOfS = found.asOf === null ? null : parseTime(found.asOf)
-  if (asOfS === null) return stop('source_without_date', `It states no time at ${layout.asOf}.`)
+  if (asOfS === null) {
+    const forms = 'a date and time of ISO 8601 with its offset, or Unix seconds'
+    return stop('source_without_date', `It states no time at ${layout.asOf}: ${forms}.`)
+  }
   const value = parseDecimal(found.value, decimals, wanted)
   return typeof value === 'bigint' ? { value, asOfS } : value
 }
@@ -138,6 +141,8 @@ function readCsv(text: string, { value, asOf }: Layout): readonly Found[] | Stop
   }
   const [names = [], ...lines] = rows
   if (lines.length === 0) return stop('source_not_csv', 'It has no line below that of the names.')
+  const twice = [value, asOf].find((name) => names.indexOf(name) !== names.lastIndexOf(name))
+  if (twice !== undefined) return stop('source_not_csv', `It has more than one column ${twice}.`)
   const [valueAt, asOfAt] = [names.indexOf(value), names.indexOf(asOf)]
   return lines.map((cells) => ({ value: cells[valueAt] ?? null, asOf: cells[asOfAt] ?? null }))
 }
@@ -146,7 +151,8 @@ const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{
 
 /** Read an ISO 8601 date-time with its offset, or Unix seconds. */
 function parseTime(text: string): number | null {
-  if (/^[0-9]{1,11}$/.test(text)) return Number(text)
+  // Fewer digits are of before 2001, and rather a date without its dashes or the day count of a spreadsheet.
+  if (/^[1-9][0-9]{9,10}$/.test(text)) return Number(text)
   const ms = ISO_TIME.test(text) && isDate(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? null : Math.floor(ms / 1_000)
 }

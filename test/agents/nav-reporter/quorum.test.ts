@@ -92,6 +92,31 @@ describe('a statement', () => {
     expect(readStatements(text, CSV_LAYOUT, 6, 18)).toMatchObject({ check })
   })
 
+  test.each(['asOf,micros,micros', 'micros,asOf,micros', 'asOf,asOf,micros'])(
+    'of CSV whose columns are %s is not one of two that could be meant',
+    (names) => {
+      const read = readStatements(`${names}\n${asOf},${asOf},1000000\n`, CSV_LAYOUT, 6, 18)
+      expect(read).toMatchObject({
+        check: 'source_not_csv',
+        message: expect.stringContaining('more than one'),
+      })
+    },
+  )
+
+  test.each([
+    '29/11/2026 05:39',
+    '2026-11-29',
+    '2026-11-29 05:39:00',
+    `${NOW_S}000`,
+    '46355.2354',
+    '46355',
+    '20261129',
+  ])('with the time %s says what a time is', (time) => {
+    const read = readStatements(`asOf,micros\n${time},1000000\n`, CSV_LAYOUT, 6, 18)
+    const message = 'It states no time at asOf: a date and time of ISO 8601 with its offset, or Unix seconds.'
+    expect(read).toEqual({ check: 'source_without_date', message })
+  })
+
   test('does not reach what an object inherits', () => {
     const layout = { format: 'json', value: '/constructor/name', asOf: '/nav/asOf' } as const
     expect(readStatements('{}', layout, 0, 18)).toMatchObject({ check: 'source_without_value' })
