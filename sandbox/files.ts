@@ -46,17 +46,42 @@ export function readJsonFile<S extends z.ZodType>(file: string, schema: S): z.ou
   }
 }
 
+/** The primary result codes of SQLite that count here, and of a file system. Source: sqlite.org/rescode.html, errno(3). */
+const BUSY = 5
+const FULL: readonly (number | string)[] = [10, 13, 'ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS']
+
+const sqliteCode = (cause: unknown): number | null =>
+  cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) & 0xff : null
+
+/** Say that a disk does not take what is written to it; null where something else went wrong. Pure. */
+export function untaken(directory: string, cause: unknown): RolekeeperError | null {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (!FULL.includes(sqliteCode(cause) ?? code)) return null
+  return new RolekeeperError('sandbox.file', `The disk of ${directory} takes no more, or fails.`, {
+    fix: 'make room there and start again: what is there stays.',
+    cause,
+  })
+}
+
 /**
  * Hold a directory for this sandbox alone, until released or until this process ends, however it ends.
  * Throws RolekeeperError `sandbox.locked` when another sandbox still has it after three seconds.
  */
 export function lockSandbox(directory: string): { readonly release: () => void } {
   // Beside the sandbox's own folder: starting over removes that one, and must not remove a lock that is held.
-  const lock = new DatabaseSync(join(directory, 'lock.sandbox.sqlite'))
+  const file = join(directory, 'lock.sandbox.sqlite')
+  const lock = new DatabaseSync(file)
   try {
     lock.exec(`PRAGMA busy_timeout = ${LOCK_MS_MAX}; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;`)
   } catch (cause) {
     lock.close()
+    if (sqliteCode(cause) !== BUSY) {
+      const fix = 'remove it while no sandbox runs there: it holds nothing.'
+      throw (
+        untaken(directory, cause) ??
+        new RolekeeperError('sandbox.file', `${file} is no lock.`, { fix, cause })
+      )
+    }
     throw new RolekeeperError('sandbox.locked', `Another sandbox runs in ${directory}.`, {
       fix: 'stop it, or choose another directory with --directory.',
       cause,

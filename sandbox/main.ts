@@ -7,6 +7,7 @@
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/clock.ts'
 import { RolekeeperError } from '../src/errors.ts'
+import { untaken } from './files.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
 import { readFault } from './service/faults/faults.ts'
 import { scenarioOf } from './story/scenarios.ts'
@@ -80,13 +81,13 @@ const saidOf = (error: unknown) => String(error).split('\n')[0] ?? ''
 
 function fail(error: unknown): void {
   console.error(error)
-  const known = error instanceof RolekeeperError
+  const known = error instanceof RolekeeperError ? error : untaken(values.directory, error)
   send({
     type: 'failed',
-    code: known ? error.code : 'sandbox.failed',
-    message: known ? error.shortMessage : `The sandbox could not start: ${saidOf(error)}`,
+    code: known?.code ?? 'sandbox.failed',
+    message: known?.shortMessage ?? `The sandbox could not start: ${saidOf(error)}`,
     fix:
-      (known ? error.fix : undefined) ??
+      known?.fix ??
       'see sandbox.log in its directory; --fresh starts over, as is needed where another release made it.',
   })
   process.exitCode = 1

@@ -25,7 +25,7 @@ export function lockDirectory(directory: string): { readonly release: () => void
     lock?.close()
     if (!isBusy(cause)) throw unwritable(directory, cause)
     throw new RolekeeperError('journal.locked', `Another rolekeeper process works in ${directory}.`, {
-      fix: 'stop it, or choose another folder in the configuration; two writers would sign with one key.',
+      fix: 'stop it, or choose another folder, with `--directory` or in the configuration; two writers would sign with one key.',
       cause,
     })
   }

@@ -21,7 +21,12 @@ const markets = z.object({
   freshness: z.object({ blockNumber: z.string() }),
   items: z.array(z.object({ totalDebt: z.string() })),
 })
-const report = z.object({ type: z.string(), text: z.string().optional(), code: z.string().optional() })
+const report = z.object({
+  type: z.string(),
+  text: z.string().optional(),
+  code: z.string().optional(),
+  fix: z.string().optional(),
+})
 
 let directory: string
 let parent: ChildProcess
@@ -74,6 +79,22 @@ it('reports to its parent why it cannot start', async () => {
   start()
   expect(await whatItSays()).toMatchObject([{ type: 'failed', code: 'sandbox.file' }])
   expect((await once(parent, 'exit'))[0]).toBe(1)
+})
+
+it('says that its disk takes no more, and not to start over', async () => {
+  // As a disk of a few blocks: no file becomes longer, and a program hears of it as of any failed write.
+  const small = 'trap "" XFSZ; ulimit -f 8; exec "$@"'
+  parent = spawn('sh', ['-c', small, 'sh', process.execPath, '-e', PARENT, directory], { stdio: 'pipe' })
+  expect((await whatItSays()).at(-1)).toMatchObject({
+    ...{ type: 'failed', code: 'sandbox.file' },
+    fix: 'make room there and start again: what is there stays.',
+  })
+})
+
+it('says that its lock is damaged, and not that another sandbox runs', async () => {
+  writeFileSync(join(directory, 'lock.sandbox.sqlite'), 'no database '.repeat(100))
+  start()
+  expect(await whatItSays()).toMatchObject([{ type: 'failed', fix: expect.stringMatching(/^remove it/) }])
 })
 
 it('lets a story wait after its first tick, with borrowers in every market, until its parent says so', async () => {
