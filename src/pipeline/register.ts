@@ -58,7 +58,10 @@ const ROWS_MAX = 32
  * that is down delays nothing on the chain.
  */
 export async function registerDue(deps: RegisterDeps): Promise<void> {
-  const rows = await deps.journal.due(deps.nowMs(), ROWS_MAX)
+  const nowMs = deps.nowMs()
+  const waiting = await deps.journal.due(Number.MAX_SAFE_INTEGER, ROWS_MAX)
+  // Nothing waits for longer than the longest back-off: what would is of a clock that was put back since.
+  const rows = waiting.filter(({ dueAtMs }) => dueAtMs <= nowMs || dueAtMs > nowMs + BACK_OFF_MS_MAX)
   await Promise.all(
     rows.map(async (row) => {
       try {

@@ -70,6 +70,21 @@ describe('registering', () => {
     expect(posts).toHaveLength(9)
   })
 
+  it('tells at once of what an hour of a clock that was set back stands before, and no sooner of the rest', async () => {
+    await put(2)
+    failure = new RolekeeperError('service.unreachable', 'down', { retry: 'later' })
+    nowMs += 3_600_000
+    await registerDue(deps)
+    nowMs -= 3_600_000
+    await registerDue(deps)
+    expect(posts).toHaveLength(4)
+    await registerDue(deps)
+    expect(posts).toHaveLength(4)
+    nowMs += 2_000
+    await registerDue(deps)
+    expect(posts).toHaveLength(6)
+  })
+
   it('says what was refused, and asks again later all the same', async () => {
     await put(1)
     failure = new RolekeeperError('service.unauthorized', 'no')

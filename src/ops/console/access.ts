@@ -3,6 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fastifyCookie } from '@fastify/cookie'
 import { z } from 'zod'
+import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 
 /** Where a keeper's console is, and what its links are signed with: whoever may read its directory may open it. */
@@ -76,8 +77,11 @@ export type Access = {
 }
 
 /** Create what judges links, cookies and tokens by a secret. */
-export function createAccess(secret: string, nowMs: () => number): Access {
-  const startedAtMs = nowMs()
+export function createAccess(
+  secret: string,
+  { nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>,
+): Access {
+  const startedAtMs = monotonicMs()
   const used = new Map<string, number>()
   const unsigned = (text: string, kind: string): readonly string[] | null => {
     const { valid, value } = fastifyCookie.unsign(text, secret)
@@ -90,7 +94,8 @@ export function createAccess(secret: string, nowMs: () => number): Access {
       const [, user = '', at, id = ''] = unsigned(key, 'link') ?? []
       const atMs = Number(at)
       for (const [one, untilMs] of used) if (untilMs < nowMs()) used.delete(one)
-      const isFresh = atMs >= startedAtMs && Math.abs(nowMs() - atMs) <= LINK_MS
+      const ageMs = nowMs() - atMs
+      const isFresh = ageMs <= monotonicMs() - startedAtMs && Math.abs(ageMs) <= LINK_MS
       if (id === '' || !isFresh || used.has(id) || used.size >= USED_MAX) return null
       used.set(id, atMs + LINK_MS)
       return { user: decoded(user), untilMs: nowMs() + SESSION_MS, id }

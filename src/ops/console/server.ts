@@ -89,7 +89,7 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
   const { host, directory } = where
   const known = readPlace(directory)
   const secret = known?.secret ?? newSecret()
-  const access = createAccess(secret, deps.nowMs)
+  const access = createAccess(secret, deps)
   const clean = createCleaner(deps)
   const write = (part: unknown) =>
     JSON.stringify(part, (_, value: unknown) => (typeof value === 'string' ? clean(value) : value))
