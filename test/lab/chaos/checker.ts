@@ -86,11 +86,13 @@ async function minedBy({ scene: { scene }, carriers }: Ground): Promise<readonly
   const head = await client.getBlockNumber({ cacheTime: 0 })
   const mined: Mined[] = []
   for (let number = 0n; number <= head; number += 1n) {
-    const block = await client.getBlock({ blockNumber: number, includeTransactions: true })
-    for (const tx of block.transactions) {
-      const signer = addr.parse(tx.from.toLowerCase())
+    // One with its transactions may be larger than an answer may be.
+    const block = await client.getBlock({ blockNumber: number })
+    for (const each of block.transactions) {
+      const { from, status } = await client.getTransactionReceipt({ hash: each })
+      const signer = addr.parse(from.toLowerCase())
       if (!signers.has(signer)) continue
-      const { status } = await client.getTransactionReceipt({ hash: tx.hash })
+      const tx = await client.getTransaction({ hash: each })
       const { nonce, hash, to, input, gas, value } = tx
       const unsigned = serializeTransaction({
         ...{ type: 'eip1559', chainId: scene.chain.chainId, nonce, to, data: input, value, gas },
