@@ -10,6 +10,8 @@ export type Question<T> = {
   readonly block: string
   /** Ask one node. The same facts must come back as the same value, field by field. */
   readonly ask: (node: Endpoint) => Promise<T>
+  /** How long `collect` waits for every node, milliseconds; absent: as long as an answer may take. */
+  readonly waitMs?: number
 }
 
 /** The two ways to ask several nodes. Both throw `node.quorum_missing`, or what the only node failed with. */
@@ -88,14 +90,19 @@ async function told<T>(
   }
 }
 
-async function collect<T>({ method, block, ask }: Question<T>, deps: AgreementDeps): Promise<readonly T[]> {
+async function collect<T>(
+  { method, block, ask, waitMs }: Question<T>,
+  deps: AgreementDeps,
+): Promise<readonly T[]> {
   const { agree, order, clock, hedgeMs } = deps
+  const { promise: enough, resolve } = Promise.withResolvers<void>()
   const values: T[] = []
   const failures: RolekeeperError[] = []
   const asked = Promise.all(
     order().map(async (node) => {
       try {
         values.push(await ask(node))
+        if (values.length >= agree) resolve()
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error
         deps.onFailed(node, error)
@@ -103,8 +110,8 @@ async function collect<T>({ method, block, ask }: Question<T>, deps: AgreementDe
       }
     }),
   )
-  await endsWithin(asked, hedgeMs, clock)
-  if (values.length < agree) await asked
+  await endsWithin(asked, waitMs ?? hedgeMs, clock)
+  await Promise.race([enough, asked])
   if (values.length < agree) throw quorumMissing({ method, block, agree, answered: values.length }, failures)
   return [...values]
 }

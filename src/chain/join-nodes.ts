@@ -54,6 +54,9 @@ export type JoinOptions = {
 /** An answer is usually there long before; one that is not by then is no longer waited for alone, milliseconds. */
 const HEDGE_MS = 400
 
+/** So long is a node waited for to count what is pending, milliseconds: beside one that is silent another adds what it likes. */
+const PENDING_MS = 2_000
+
 /** Make one port of several nodes: what is read counts when enough of them say the same. */
 export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
@@ -254,7 +257,7 @@ function createCounts(
         ask: (node: Endpoint) => countOn(node, address, state),
       })
       if (at === 'pending') {
-        const said = (await collect(countAt(at))).map(BigInt)
+        const said = (await collect({ ...countAt(at), waitMs: PENDING_MS })).map(BigInt)
         // As many may be wrong as need not agree, and one that is silent may have seen more than all.
         return Number(reachedBy(said, said.length - agree + 1))
       }

@@ -232,7 +232,8 @@ export type Nodes = {
   /**
    * Transactions of an address counted at a block (by hash or height), or at the agreed finalized one. At `pending` nodes
    * cannot agree, as each has a pool of its own: it is the highest count but those of as many nodes as need not agree, where
-   * one that is silent is taken to have the highest. So nobody hides what another has seen, and one of three adds nothing.
+   * one that is silent is taken to have the highest. So nobody hides what another has seen, and one
+   * of three adds nothing while the others answer within two seconds.
    */
   readonly transactionCount: (address: Address, at: Hex | bigint | 'finalized' | 'pending') => Promise<number>
   /** The newest block that `agree` nodes call final: by the finalized tag, or head less N. */

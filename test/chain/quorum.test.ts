@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/chain/endpoint.ts'
 import { joinNodes } from '../../src/chain/join-nodes.ts'
 import type { RpcAnswer } from '../../src/chain/json-rpc.ts'
 import type { Head } from '../../src/chain/nodes.ts'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { until } from '../support/until.ts'
 import { wireBlock } from './scripted-node.ts'
@@ -292,6 +292,38 @@ describe('an answer', () => {
     expect(await pending('0x0')).toBe(9)
     liar.answers.eth_getTransactionCount = () => '0x0'
     expect(await join([liar, a]).nodes.transactionCount(ADDRESS, 'pending')).toBe(9)
+  })
+
+  /** A clock by which a hedge is over at once, and what is late comes as soon as somebody waits for longer. */
+  function belated(said: string) {
+    const late = Promise.withResolvers<string>()
+    const sleep: Clock['sleep'] = async (ms, signal) => {
+      if (ms === 400) return
+      late.resolve(said)
+      await systemClock.sleep(ms, signal)
+    }
+    return { late: late.promise, clock: { ...systemClock, sleep } }
+  }
+
+  it('to what is pending adds nothing either where one may be wrong and another takes long', async () => {
+    const [liar, a, b] = [model('liar'), model('a'), model('b')]
+    const { late, clock } = belated('0x9')
+    liar.answers.eth_getTransactionCount = () => '0xf4240'
+    a.answers.eth_getTransactionCount = () => '0x9'
+    b.answers.eth_getTransactionCount = () => late
+    const { nodes } = join([liar, a, b], 5, clock)
+    expect(await nodes.transactionCount(ADDRESS, 'pending')).toBe(9)
+  })
+
+  it('of as many as must agree is enough, also where that takes long and another never answers', async () => {
+    const [sleeper, a, b] = [model('sleeper'), model('a'), model('b')]
+    sleeper.stalls.add('eth_estimateGas')
+    const late = Promise.withResolvers<string>()
+    a.answers.eth_estimateGas = () => '0x5300'
+    b.answers.eth_estimateGas = () => late.promise
+    const sleep: Clock['sleep'] = async () => void setImmediate(() => late.resolve('0x5301'))
+    const { nodes } = join([sleeper, a, b], 5, { ...systemClock, sleep })
+    expect(await nodes.estimateNoopGas(ADDRESS)).toBe(0x5300n)
   })
 
   it('is asked of the same block, the same randomness and the same time of every node', async () => {
