@@ -111,6 +111,9 @@ const TAKEN_MAX = 100_000
 /** As JSON a block is at least twice its size, and a node makes all of it before it sends any. */
 const WHOLE_BYTES_MAX = 1_000_000
 
+/** What 420 M gas pay for: of more transactions no block is read by its parts, which goes on for as long as its node likes. */
+export const PARTS_MAX = 20_000
+
 /** Transactions that are asked for at once where a block is too large to be read whole. */
 const AT_ONCE = 100
 
@@ -137,6 +140,7 @@ async function sentByReceipts(
   hashes: readonly Hex[],
   senders: readonly Address[],
 ): Promise<readonly Sent[]> {
+  if (hashes.length > PARTS_MAX) throw badAnswer(node.name, 'eth_getBlockByHash')
   const found: Sent[] = []
   for (let from = 0; from < hashes.length; from += AT_ONCE) {
     const some = hashes.slice(from, from + AT_ONCE)

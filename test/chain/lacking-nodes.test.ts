@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createBatches } from '../../src/chain/batches.ts'
+import { PARTS_MAX } from '../../src/chain/block-reads.ts'
 import { createNodes, type NodesOptions } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
@@ -404,6 +405,20 @@ describe('a node that lacks something about a block', () => {
     node.answers.eth_getBlockByHash = (params) =>
       params[1] === true ? fault(-32_003, 'response too large') : shown?.(params)
     expect((await blockOf(nodes))?.transactions).toMatchObject([{ nonce: 5, hash: word(1) }])
+  })
+
+  it('has no block of more parts read than any has, which would be asked for as slowly as it likes', async () => {
+    const { node, nodes } = await start()
+    mine(
+      node,
+      [...Array.from({ length: PARTS_MAX }, (_, index) => sent(1_000 + index, 0, OTHER)), sent(777, 5)],
+      6,
+    )
+    const shown = node.answers.eth_getBlockByHash
+    node.answers.eth_getBlockByHash = (params) =>
+      params[1] === true ? fault(-32_000, 'too large') : shown?.(params)
+    expect(await codeOf(blockOf(nodes))).toBe('node.refused')
+    expect(node.requests.flat()).not.toContain('eth_getTransactionByBlockHashAndIndex')
   })
 
   it('is not asked for the transactions of a block that took none of our nonces', async () => {

@@ -300,7 +300,7 @@ describe('an answer', () => {
     const sleep: Clock['sleep'] = async (ms, signal) => {
       if (ms === 400) return
       late.resolve(said)
-      await systemClock.sleep(ms, signal)
+      return systemClock.sleep(ms, signal)
     }
     return { late: late.promise, clock: { ...systemClock, sleep } }
   }
@@ -318,10 +318,15 @@ describe('an answer', () => {
   it('of as many as must agree is enough, also where that takes long and another never answers', async () => {
     const [sleeper, a, b] = [model('sleeper'), model('a'), model('b')]
     sleeper.stalls.add('eth_estimateGas')
-    const late = Promise.withResolvers<string>()
+    const over = Promise.withResolvers<void>()
     a.answers.eth_estimateGas = () => '0x5300'
-    b.answers.eth_estimateGas = () => late.promise
-    const sleep: Clock['sleep'] = async () => void setImmediate(() => late.resolve('0x5301'))
+    b.answers.eth_estimateGas = async () => {
+      await over.promise
+      // By then somebody has looked who had answered.
+      for (let turn = 0; turn < 50; turn += 1) await null
+      return '0x5301'
+    }
+    const sleep: Clock['sleep'] = async () => over.resolve()
     const { nodes } = join([sleeper, a, b], 5, { ...systemClock, sleep })
     expect(await nodes.estimateNoopGas(ADDRESS)).toBe(0x5300n)
   })
