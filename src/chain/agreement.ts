@@ -12,6 +12,8 @@ export type Question<T> = {
   readonly ask: (node: Endpoint) => Promise<T>
   /** How long `collect` waits for every node, milliseconds; absent: as long as an answer may take. */
   readonly waitMs?: number
+  /** What `collect` need not wait any longer with, once enough have said so; absent: anything. */
+  readonly counts?: (value: T) => boolean
 }
 
 /** The two ways to ask several nodes. Both throw `node.quorum_missing`, or what the only node failed with. */
@@ -76,7 +78,7 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
 
 /** Report what a question came to. */
 async function told<T>(
-  { method }: Question<unknown>,
+  { method }: Pick<Question<unknown>, 'method'>,
   asked: Promise<T>,
   { onAnswered, onUnanswered }: AgreementDeps,
 ): Promise<T> {
@@ -91,7 +93,7 @@ async function told<T>(
 }
 
 async function collect<T>(
-  { method, block, ask, waitMs }: Question<T>,
+  { method, block, ask, waitMs, counts = () => true }: Question<T>,
   deps: AgreementDeps,
 ): Promise<readonly T[]> {
   const { agree, order, clock, hedgeMs } = deps
@@ -102,7 +104,7 @@ async function collect<T>(
     order().map(async (node) => {
       try {
         values.push(await ask(node))
-        if (values.length >= agree) resolve()
+        if (values.filter(counts).length >= agree) resolve()
       } catch (error) {
         if (!(error instanceof RolekeeperError)) throw error
         deps.onFailed(node, error)

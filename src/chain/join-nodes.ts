@@ -54,9 +54,6 @@ export type JoinOptions = {
 /** An answer is usually there long before; one that is not by then is no longer waited for alone, milliseconds. */
 const HEDGE_MS = 400
 
-/** So long is a node waited for to count what is pending, milliseconds: beside one that is silent another adds what it likes. */
-const PENDING_MS = 2_000
-
 /** Make one port of several nodes: what is read counts when enough of them say the same. */
 export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
@@ -101,7 +98,7 @@ export function joinNodes(options: JoinOptions): Nodes {
       options.onDisagreement?.(stoodAlone(node, question, agree))
     },
   })
-  const finalized = () => agreedFinalized(options, asking, heads.recent)
+  const finalized = createFinalized(options, asking, heads.recent)
   const block = (height: bigint) => asking.ask(blockAt(height))
   const headerOf = async ({ number, hash }: Head) => {
     const header = heads.agreed(hash) ?? (await block(number))
@@ -141,11 +138,15 @@ const stoodAlone = (
     retry: 'later',
   })
 
-/** The newest block that enough nodes call final: by height first, so that neither the last nor the first decides alone. */
+/**
+ * The newest block that enough nodes call final: by height first, so that neither the last nor the first decides alone. One
+ * that names none, or less than was final before, decides nothing while another may still answer.
+ */
 async function agreedFinalized(
   { finality, agree }: JoinOptions,
   asking: Agreement,
   recent: () => Promise<Head>,
+  least: bigint,
 ): Promise<Head> {
   const at = async (height: bigint): Promise<Head> => {
     const found = await asking.ask(blockAt(height))
@@ -158,9 +159,8 @@ async function agreedFinalized(
   }
   const method = 'eth_getBlockByNumber'
   const shown = await asking.collect({
-    method,
-    block: 'finalized',
-    ask: finalizedOn,
+    ...{ method, block: 'finalized', ask: finalizedOn },
+    counts: (header) => header !== null && header.number >= least,
   })
   const height = reachedBy(
     shown.map((header) => header?.number ?? 0n),
@@ -171,6 +171,14 @@ async function agreedFinalized(
   return first != null && same.length >= agree && new Set(same.map(fingerprint)).size === 1
     ? first
     : at(height)
+}
+
+function createFinalized(options: JoinOptions, asking: Agreement, recent: () => Promise<Head>) {
+  let known: Head | undefined
+  return async () => {
+    known = await agreedFinalized(options, asking, recent, known?.number ?? 1n)
+    return known
+  }
 }
 
 const blockAt = (height: bigint): Question<Header | null> => ({
@@ -257,8 +265,8 @@ function createCounts(
         ask: (node: Endpoint) => countOn(node, address, state),
       })
       if (at === 'pending') {
-        const said = (await collect({ ...countAt(at), waitMs: PENDING_MS })).map(BigInt)
-        // As many may be wrong as need not agree, and one that is silent may have seen more than all.
+        const said = (await collect({ ...countAt(at), waitMs: 2_000 })).map(BigInt)
+        // As many may be wrong as need not agree; a silent one may have seen more than all, so the slow are waited for.
         return Number(reachedBy(said, said.length - agree + 1))
       }
       return ask(countAt(at === 'finalized' ? (await finalized()).hash : at))

@@ -315,6 +315,27 @@ describe('an answer', () => {
     expect(await nodes.transactionCount(ADDRESS, 'pending')).toBe(9)
   })
 
+  it.each([
+    ['null', null],
+    ['a block of long ago', wireBlock(1)],
+  ])('to what is final waits for a third where one of two says %s', async (_, said) => {
+    const [liar, a, b] = [model('liar'), model('a'), model('b')]
+    let lies = said === null
+    const over = Promise.withResolvers<void>()
+    const { nodes } = join([liar, a, b], 5, { ...systemClock, sleep: async () => over.resolve() })
+    const honest = { liar: liar.answers.eth_getBlockByNumber, b: b.answers.eth_getBlockByNumber }
+    liar.answers.eth_getBlockByNumber = (params) =>
+      params[0] === 'finalized' && lies ? said : honest.liar?.(params)
+    b.answers.eth_getBlockByNumber = async (params) => {
+      if (params[0] === 'finalized') await over.promise
+      for (let turn = 0; turn < 50; turn += 1) await null
+      return honest.b?.(params)
+    }
+    expect((await nodes.finalized()).number).toBe(6n)
+    lies = true
+    expect((await nodes.finalized()).number).toBe(6n)
+  })
+
   it('of as many as must agree is enough, also where that takes long and another never answers', async () => {
     const [sleeper, a, b] = [model('sleeper'), model('a'), model('b')]
     sleeper.stalls.add('eth_estimateGas')
