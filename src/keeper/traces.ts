@@ -22,6 +22,11 @@ export async function openTraces(
     url: traces.url.reveal(),
     headers: () =>
       Object.fromEntries(Object.entries(traces.headers).map(([name, value]) => [name, value.reveal()])),
+    onTaken: ({ problem, lost }) => {
+      const { log } = reports.of
+      if (problem === null) log.info('the collector takes spans again', { lost })
+      else log.warn('spans are lost: their collector does not take them', { problem })
+    },
     // Source: OpenTelemetry semantic conventions, resource attributes.
     attributes: {
       'service.name': 'rolekeeper',

@@ -16,6 +16,8 @@ export type OtlpSettings = {
   /** What each request carries now. */
   readonly headers: () => Record<string, string>
   readonly attributes: Readonly<Record<string, string>>
+  /** Called as the collector begins to take nothing, with why, and as it takes something again, with how many spans were lost. */
+  readonly onTaken: (taken: { readonly problem: string | null; readonly lost: number }) => void
 }
 
 /** Spans that wait for the collector; what is more is dropped. */
@@ -31,7 +33,7 @@ const CLOSE_MS = 1_000
  * Create what sends spans to a collector by OTLP over HTTP, as JSON. It never throws and nobody waits for it: a collector that
  * hangs or is away loses spans.
  */
-export function createOtlp({ url, headers, attributes }: OtlpSettings): {
+export function createOtlp({ url, headers, attributes, onTaken }: OtlpSettings): {
   readonly send: (span: EndedSpan) => void
   readonly close: () => Promise<void>
 } {
@@ -48,7 +50,10 @@ export function createOtlp({ url, headers, attributes }: OtlpSettings): {
     spanProcessors: [
       new BatchSpanProcessor({
         // It refuses what is more than its limit at once, and at the end all that waits goes at once: no limit but the queue's.
-        exporter: new OTLPTraceExporter({ url, headers: async () => headers(), timeoutMillis: EXPORT_MS }),
+        exporter: watched(
+          new OTLPTraceExporter({ url, headers: async () => headers(), timeoutMillis: EXPORT_MS }),
+          onTaken,
+        ),
         maxQueueSize: QUEUE_MAX,
         maxExportBatchSize: BATCH_MAX,
         scheduledDelayMillis: EVERY_MS,
@@ -79,4 +84,32 @@ export function createOtlp({ url, headers, attributes }: OtlpSettings): {
       clearTimeout(timer)
     },
   }
+}
+
+/** Say when what an exporter sends begins to be lost, and when no more. */
+function watched(exporter: OTLPTraceExporter, onTaken: OtlpSettings['onTaken']) {
+  let lost = 0
+  return {
+    export: (...[spans, done]: Parameters<OTLPTraceExporter['export']>) =>
+      exporter.export(spans, (result) => {
+        const isFirst = lost === 0
+        // What a collector says may hold anything: its status, or the code of what broke, is enough.
+        if (result.error !== undefined) {
+          lost += spans.length
+          if (isFirst) onTaken({ problem: problemOf(result.error), lost })
+        } else if (!isFirst) {
+          onTaken({ problem: null, lost })
+          lost = 0
+        }
+        done(result)
+      }),
+    forceFlush: () => exporter.forceFlush(),
+    shutdown: () => exporter.shutdown(),
+  }
+}
+
+function problemOf(error: Error): string {
+  const code = 'code' in error ? error.code : undefined
+  if (typeof code === 'number') return `it answers ${code}`
+  return `not reached, or no answer within ${EXPORT_MS} ms`
 }

@@ -47,8 +47,12 @@ async function collect(): Promise<Collector> {
   collectors.push(collector)
   return collector
 }
-const otlpTo = (url: string, key = () => 'one') =>
-  createOtlp({ url, headers: () => ({ authorization: key() }), attributes: { 'service.name': 'rolekeeper' } })
+type OnTaken = Parameters<typeof createOtlp>[0]['onTaken']
+const otlpTo = (url: string, key = () => 'one', onTaken: OnTaken = () => {}) =>
+  createOtlp({
+    ...{ url, headers: () => ({ authorization: key() }), onTaken },
+    attributes: { 'service.name': 'rolekeeper' },
+  })
 
 const SPAN = { name: 'x', ...traceOf(ID), startMs: T, endMs: T + 1, attributes: {} }
 
@@ -144,3 +148,33 @@ it.each(['hang', 'fail', 'dead'] as const)(
     await otlp.close()
   },
 )
+
+it('says once why a collector takes no spans, and how many it lacks once it takes some again', async () => {
+  const collector = await collect()
+  collector.fault = 'fail'
+  const taken: Parameters<OnTaken>[0][] = []
+  const otlp = otlpTo(collector.url, undefined, (each) => taken.push(each))
+  otlp.send(SPAN)
+  await expect.poll(() => taken).toEqual([{ problem: 'it answers 500', lost: 1 }])
+  otlp.send(SPAN)
+  await expect.poll(() => collector.bodies.length).toBe(2)
+  collector.fault = 'none'
+  otlp.send(SPAN)
+  await expect
+    .poll(() => taken)
+    .toEqual([
+      { problem: 'it answers 500', lost: 1 },
+      { problem: null, lost: 2 },
+    ])
+  await otlp.close()
+})
+
+it('says that a collector is away', async () => {
+  const collector = await collect()
+  await collectors.pop()?.close()
+  const taken: Parameters<OnTaken>[0][] = []
+  const otlp = otlpTo(collector.url, undefined, (each) => taken.push(each))
+  otlp.send(SPAN)
+  await expect.poll(() => taken).toEqual([{ problem: 'not reached, or no answer within 5000 ms', lost: 1 }])
+  await otlp.close()
+})
