@@ -2,7 +2,8 @@
 // The flags keep garbage from filling memory: at their defaults, a few busy minutes of it hold 300 MB.
 import { createInterface } from 'node:readline'
 import { systemClock } from '../clock.ts'
-import { createOutlet } from '../ops/outlet.ts'
+import { RolekeeperError } from '../errors.ts'
+import { createOutlet, problemOf } from '../ops/outlet.ts'
 import type { Io } from './command.ts'
 import { report, rolekeeper } from './dispatch.ts'
 
@@ -12,9 +13,28 @@ process.umask(0o077)
 /** For the last bytes of a pipe. */
 const LINGER_MS = 250
 
+/** What a command has to say is its work, so that it fails where that is lost. */
+const unsaid = (cause: unknown) =>
+  new RolekeeperError('output.lost', `Standard output does not take what is written: ${problemOf(cause)}.`, {
+    fix: 'make room there, or write it elsewhere; what was asked for may be done.',
+    cause,
+  })
+
 const io: Io = {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
+  out: (text) => {
+    try {
+      process.stdout.write(text)
+    } catch (cause) {
+      throw unsaid(cause)
+    }
+  },
+  err: (text) => {
+    try {
+      process.stderr.write(text)
+    } catch {
+      // It says why something failed, or how far it is: nothing ends by that, nor by another code.
+    }
+  },
   outlets: () => ({
     screen: createOutlet('screen', process.stdout.fd, systemClock.monotonicMs),
     log: createOutlet('log', process.stderr.fd, systemClock.monotonicMs),
@@ -27,8 +47,9 @@ const io: Io = {
 
 // Who listens may leave, as `| head` does; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : report(error, io))
+  process.exit(error.code === 'EPIPE' ? 0 : report(unsaid(error), io))
 })
+process.stderr.on('error', () => undefined)
 process.on('uncaughtException', (error) => process.exit(report(error, io)))
 
 const code = await rolekeeper(process.argv.slice(2), io)

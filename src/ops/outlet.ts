@@ -6,7 +6,7 @@ export type Lost = {
   readonly count: number
   /** Why the last one was lost. */
   readonly problem: string
-  /** When that was, Unix milliseconds. */
+  /** When that was, by the clock that nobody sets. */
   readonly atMs: number
 }
 
@@ -29,6 +29,12 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EPIPE: 'its reader has left',
   ENOSPC: 'its disk is full',
   EDQUOT: 'its disk is full',
+}
+
+/** Say why a write failed. Pure. */
+export function problemOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  return PROBLEMS[code] ?? code
 }
 
 /** Open an outlet on a file, a terminal, or a pipe that does not block, as Node makes those of a process's own streams. */

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { type StdioOptions, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -53,15 +53,15 @@ async function rolekeeper(args: readonly string[], env: Record<string, string> =
 }
 
 /** Run the program as a user does. */
-function spawned(args: readonly string[]): Promise<Ended> {
+function spawned(args: readonly string[], stdio: StdioOptions = 'pipe'): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder() })
+    const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder(), stdio })
     let out = ''
     let err = ''
-    child.stdout.on('data', (part) => {
+    child.stdout?.on('data', (part) => {
       out += part
     })
-    child.stderr.on('data', (part) => {
+    child.stderr?.on('data', (part) => {
       err += part
     })
     child.once('error', reject)
@@ -275,6 +275,34 @@ describe('the program', () => {
       out: '',
       err: expect.stringMatching(/^error keeper\.none: [^\n]*\n$/),
     })
+  })
+})
+
+describe('where nobody takes what is said', () => {
+  const full = () => openSync('/dev/full', 'w')
+
+  it('names the disk that takes no output, and does not end as if it had said it', async () => {
+    expect(await spawned(['--help'], ['ignore', full(), 'pipe'])).toMatchObject({
+      code: 1,
+      err: 'error output.lost: Standard output does not take what is written: its disk is full. Fix: make room there, or write it elsewhere; what was asked for may be done.\n',
+    })
+  })
+
+  it('ends with the code of what it could not say', async () => {
+    for (const stdio of [
+      ['ignore', 'pipe', full()],
+      ['ignore', full(), full()],
+    ] satisfies StdioOptions[])
+      expect(await spawned(['kill', '--directory', 'no'], stdio)).toMatchObject({ code: 2 })
+  })
+
+  it('starts the sandbox and its keeper all the same', async () => {
+    const { code, out } = await spawned(
+      ['start', '--for', '1s', '--json', '--scenario', 'calm', '--seed', '5'],
+      ['ignore', 'pipe', full()],
+    )
+    expect(out).toContain('"type":"ready"')
+    expect(code).toBe(0)
   })
 })
 
