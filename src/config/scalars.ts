@@ -50,10 +50,14 @@ export const besideSecret = resolved
 
 /** A URL with one of `protocols`, given or by reference. Credentials in it are refused: it is shown in messages. */
 export const url = (from: Origins, protocols: readonly string[]) =>
-  reference(from).refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
-    error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
-    abort: true,
-  })
+  reference(from)
+    .refine((text) => isUrl(text, protocols) && !hasUserinfo(text), {
+      error: `expected a URL of ${protocols.join(' or ')} without user name and password`,
+      abort: true,
+    })
+    .refine((text) => !/[?#]/.test(text), {
+      error: 'expected a URL without ? and #: what follows them would be left out',
+    })
 
 /**
  * The URL of a node or a source: it may hold a key anywhere, so it is kept as a secret. What replaces it has the same

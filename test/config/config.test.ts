@@ -276,6 +276,16 @@ describe('the run configuration', () => {
     expect(told).toContain('this is the node of read[0] again, and a node counts once')
   })
 
+  it.each(['https://api.service.example/v1?key=canary', 'https://api.service.example/#canary'])(
+    'refuses the service at %s, whose end would be asked of nobody',
+    (url) => {
+      const told = refusal('url: https://api.service.example', `url: "${url}"`)
+      expect(told).toBe(
+        'run.yaml:54:3: service.url is "https://api.service.example/…"; expected a URL without ? and #: what follows them would be left out. Fix: correct `service.url` there',
+      )
+    },
+  )
+
   it('refuses a keystore in production and takes it in the sandbox', () => {
     const keystore = `keystore: { path: key.json, password: "env:PASSWORD", address: "${WELL_KNOWN}" }`
     const withKeystore = `${text.slice(0, text.lastIndexOf('      kms:'))}      ${keystore}\n`
