@@ -417,8 +417,8 @@ describe('a node that lacks something about a block', () => {
     const shown = node.answers.eth_getBlockByHash
     node.answers.eth_getBlockByHash = (params) =>
       params[1] === true ? fault(-32_000, 'too large') : shown?.(params)
-    expect(await codeOf(blockOf(nodes))).toBe('node.refused')
-    expect(node.requests.flat()).not.toContain('eth_getTransactionByBlockHashAndIndex')
+    expect(await codeOf(blockOf(nodes))).toBe('node.bad_answer')
+    expect(node.requests.flat()).not.toContain('eth_getTransactionReceipt')
   })
 
   it('is not asked for the transactions of a block that took none of our nonces', async () => {
