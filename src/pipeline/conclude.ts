@@ -266,6 +266,7 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
   const nonce = await deps.journal.nextNonce(workflow.chainId, workflow.signer)
   if (!quoted.ok || nonce === null) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
+  const planned = workflow.slots.filter(({ kind }) => kind !== 'revoke')
   const bare = {
     index: workflow.slots.length,
     kind: 'revoke' as const,
@@ -273,8 +274,8 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
     signer: workflow.signer,
     nonce,
     payload: revocationPayload(standing),
-    // It has fewer bytes than what it follows.
-    predicted: { gasUsed: 0n, dataFeeWei: gasOf(workflow.slots).dataFeeWei, tokens: [] },
+    // It has fewer bytes than what it follows, of which earlier revocations are no part.
+    predicted: { gasUsed: 0n, dataFeeWei: gasOf(planned).dataFeeWei, tokens: [] },
     state: 'open' as const,
   }
   const slot: Slot = { ...bare, attempts: [orderAttempt(bare, 'payload', quoted.fees, nowMs)] }

@@ -138,13 +138,31 @@ describe('concluding a success', () => {
     expect(await concluded(paid)).toMatchObject({ realized: { gasWei: 69n } })
   })
 
-  it('reserves for a revocation as much for its bytes as for those that it follows', async () => {
-    setup.world.allowance = 2n
-    const predicted = { gasUsed: 1n, dataFeeWei: 8n, tokens: [] }
-    const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '0' } })
-    const revoking = await concluded([approved({ predicted }), finalSlot(1, {}, { predicted })], { proposal })
-    expect(revoking).toMatchObject({ slots: [{}, {}, { kind: 'revoke', predicted: { dataFeeWei: 16n } }] })
-  })
+  it.each([
+    ['the first', []],
+    [
+      'one after another failed',
+      [
+        finalSlot(
+          2,
+          { status: 'reverted' },
+          { kind: 'revoke', predicted: { gasUsed: 0n, dataFeeWei: 16n, tokens: [] } },
+        ),
+      ],
+    ],
+  ])(
+    'reserves for a revocation as much for its bytes as for those that it follows: %s',
+    async (_, earlier) => {
+      setup.world.allowance = 2n
+      const predicted = { gasUsed: 1n, dataFeeWei: 8n, tokens: [] }
+      const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '0' } })
+      const slots = [approved({ predicted }), finalSlot(1, {}, { predicted }), ...earlier]
+      const revoking = await concluded(slots, { proposal })
+      expect('slots' in revoking && revoking.slots.slice(slots.length)).toMatchObject([
+        { kind: 'revoke', predicted: { dataFeeWei: 16n } },
+      ])
+    },
+  )
 
   it('revokes what a venue left of what it was allowed to take, and is a success all the same', async () => {
     setup.world.allowance = 2n
