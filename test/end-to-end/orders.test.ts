@@ -441,6 +441,9 @@ inOrder('what people order, on one chain', () => {
       await Promise.all([liar.down(), laggard.down()])
       await untilFed('rolekeeper_quorum_missing_seconds')
       await Promise.all([liar.up(), laggard.up()])
+      world.service.setFault({ indexer: { lagMs: 3_000, admits: true } })
+      await untilFed('rolekeeper_service_lag_seconds')
+      world.service.setFault({})
 
       // A position that the agent passes over.
       await world.quickly(() => world.openBorrower('30000'))
@@ -475,6 +478,7 @@ inOrder('what people order, on one chain', () => {
         await untilFed(name)
         await rolekeeper(off, '--directory', directory())
       }
+      await untilFed('rolekeeper_audit_waiting_seconds')
       world.service.setFault({ fail: { path: /./, status: 500 } })
       await untilFed('rolekeeper_service_circuit_open')
       world.service.setFault({})
