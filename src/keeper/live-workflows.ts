@@ -112,7 +112,6 @@ function report(
   emit(workflowEvent(after, before))
   const tookMs = before === null ? 0 : after.updatedAtMs - before.updatedAtMs
   metrics.workflowMoved(after.role, after.proposal.workflowType, after.state, tookMs)
-  if (after.state === 'succeeded') metrics.accounted(after.role, { said: after.proposal.gainUsdMicros })
   if (after.state === 'refused') metrics.refused(after.role, 'guard', after.note?.check ?? 'unknown')
 }
 

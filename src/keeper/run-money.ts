@@ -2,9 +2,11 @@ import type { Address } from 'viem'
 import { type Period, periodOf } from '../accounts/period.ts'
 import { resultsOf } from '../accounts/results.ts'
 import { workflowsOf } from '../accounts/workflows-of.ts'
+import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { Accounts } from '../journal/accounts.ts'
 import type { SummaryEvent } from '../ops/events.ts'
+import { createRenewed, type Renewed } from './renewed.ts'
 
 /** The accounts that a run goes on with, and the block that they ended at when it began. */
 export type RunAccounts = { readonly accounts: Pick<Accounts, 'newest'>; readonly beganAt: bigint }
@@ -16,9 +18,26 @@ const PAGES_MAX = 10_000
 export const moneyOf = (config: RunConfig, { accounts, beganAt }: RunAccounts) =>
   sumUp(config, accounts, 0, ({ page }) => page.to.number > beganAt)
 
-/** The same of what closed at or after a time, Unix milliseconds. */
-export const moneySince = (config: RunConfig, accounts: RunAccounts['accounts'], sinceMs: number) =>
-  sumUp(config, accounts, sinceMs, () => true)
+/** Accounts close an hour's page at least; nobody waits for a day's to be added up. */
+const TODAY_MS = 30_000
+const DAY_MS = 86_400_000
+
+/** What accounts say of today, which began at midnight UTC, by role. Whoever shows it, shows this one. */
+export type MoneyToday = Pick<Renewed<SummaryEvent['money']>, 'begin' | 'last'>
+
+/** Create the sums of today; `accounts` is undefined until they are open. */
+export const createMoneyToday = (
+  config: RunConfig,
+  clock: Clock,
+  accounts: () => RunAccounts['accounts'] | undefined,
+): MoneyToday => {
+  const read = async () => {
+    const open = accounts()
+    const midnightMs = Math.floor(clock.nowMs() / DAY_MS) * DAY_MS
+    return open === undefined ? {} : sumUp(config, open, midnightMs, () => true)
+  }
+  return createRenewed(read, { clock, everyMs: () => TODAY_MS, onFailed: () => undefined })
+}
 
 async function sumUp(
   { chain, agents, deployment, fleet, directory }: RunConfig,
@@ -42,6 +61,7 @@ async function sumUp(
         ...(isAlone ? { saidUsdMicros: String(said) } : {}),
         realizedUsdMicros: String(moved + gas + (positions ?? 0n)),
         markedUsdMicros: String(marked ?? 0n),
+        gasUsdMicros: String(gas),
       },
     ]),
   )

@@ -6,6 +6,7 @@ import { openConsole } from './console/open-console.ts'
 import { startHealth } from './health/health.ts'
 import type { HealthDeps } from './health/looked-at.ts'
 import type { Reports } from './reports.ts'
+import { createMoneyToday } from './run-money.ts'
 import type { Candidate } from './staff.ts'
 
 /** What a keeper shows beside what it is looked at by. */
@@ -30,14 +31,15 @@ export async function showItself(
 ): Promise<{ readonly opsUrl: string; readonly consoleUrl?: string }> {
   const { directory } = config
   forgetPresence(directory)
-  const health = await startHealth(config.ops, { reports, log }, { config, version, accounts }, looked)
+  const money = createMoneyToday(config, looked.clock, accounts)
+  const health = await startHealth(config.ops, { reports, log }, { config, version, money }, looked)
   opened.push(health.close)
   const roles = [...new Set(config.agents.map(({ role }) => role))]
   const [pid, startedAtMs, opsUrl] = [process.pid, looked.clock.nowMs(), health.url]
   leavePresence(directory, { pid, startedAtMs, opsUrl, version, roles })
   const { earned, onEvent } = reports
   const page = await openConsole(config, {
-    ...{ looked, facets: health.facets, earned, onEvent, candidates, version, log },
+    ...{ looked, facets: health.facets, earned, money, onEvent, candidates, version, log },
   })
   if (page === null) return { opsUrl }
   opened.push(page.close)

@@ -169,6 +169,8 @@ type RoleMoney = {
   readonly saidUsdMicros?: string
   readonly realizedUsdMicros: string
   readonly markedUsdMicros: string
+  /** In what is realised already. */
+  readonly gasUsdMicros: string
 }
 
 /** A role works by a narrower policy, which was saved while it worked. */

@@ -142,6 +142,7 @@ const story: readonly KeeperEvent[] = [
         saidUsdMicros: '1412204999',
         realizedUsdMicros: '1237690000',
         markedUsdMicros: '-3000000',
+        gasUsdMicros: '-900000',
       },
     },
   },

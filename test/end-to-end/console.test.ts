@@ -4,6 +4,7 @@ import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { setControl } from '../../src/ops/control.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
+import type { KeeperStatus } from '../../src/ops/status.ts'
 import { type Browser, startBrowser } from '../support/chromium.ts'
 import { inOrder } from '../support/in-order.ts'
 import { startTestKeeper, type TestKeeper } from '../support/keeper-scene.ts'
@@ -95,6 +96,22 @@ it('shows what a budget has less after a signature', async () => {
 })
 
 it('shows what was gained', () => gained)
+
+it('shows of today, by role, what the status says', async () => {
+  await show('money')
+  const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
+  const text = (micros: string | null) => dollars.format(Number(micros) / 1e6).replace('-', '−')
+  const shown = page.locator('tr[data-key="liquidator"] td')
+  await expect
+    .poll(async () => {
+      const status: KeeperStatus = JSON.parse(await keeper.page('/status'))
+      const role = status.roles.find((each) => each.role === 'liquidator')
+      const says = [role?.realizedTodayUsdMicros ?? null, role?.markedTodayUsdMicros ?? null].map(text)
+      const [, , realised, marked] = await shown.allTextContents()
+      return realised !== text('0') && says.join() === [realised, marked].join()
+    })
+    .toBe(true)
+})
 
 it('shows our bids on the ladders', async () => {
   await show('lots')

@@ -10,6 +10,7 @@ import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
 import { type Used, usedNow } from '../health/used.ts'
 import { positionOf } from '../role-policy.ts'
+import type { MoneyToday } from '../run-money.ts'
 import type { Candidate, RoleState } from '../staff.ts'
 import type { Earned } from './earned.ts'
 import type { Flows } from './flows.ts'
@@ -24,6 +25,7 @@ export type PartsDeps = {
   readonly candidates: readonly Candidate[]
   readonly flows: Flows
   readonly earned: Earned
+  readonly money: MoneyToday
   readonly clean: (text: string) => string
 }
 
@@ -32,7 +34,8 @@ export const TEXT_MAX = 10_000
 
 /** Read all that the console shows, as it is now: nothing is asked of anybody outside. */
 export async function readParts(deps: PartsDeps): Promise<Parts> {
-  const { looked, flows, earned } = deps
+  const { looked, flows, earned, money } = deps
+  money.begin()
   const used = await usedNow(looked)
   const places = rolesOf(looked).map((place) => ({ ...place, ...whatOf(place, deps) }))
   const live = liveOf(looked)
@@ -53,7 +56,7 @@ export async function readParts(deps: PartsDeps): Promise<Parts> {
       .filter(isHeld)
       .slice(0, ROWS_MAX)
       .map((held) => approvalOf(held, deps)),
-    money: { ...earned.read(), gains: flows.gains() },
+    money: { today: money.last(), points: earned.points(), gains: flows.gains() },
     alarms: flows.alarms(),
     nodes: (looked.nodes()?.health() ?? []).map(({ node, state, blocksBehind }) => ({
       node,

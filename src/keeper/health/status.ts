@@ -1,12 +1,10 @@
 import type { RunConfig } from '../../config/config.ts'
-import type { Accounts } from '../../journal/accounts.ts'
 import { headText } from '../../ops/audit/chain.ts'
 import type { SummaryEvent } from '../../ops/events.ts'
 import type { Facet } from '../../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../../ops/status.ts'
 import { isHeld } from '../../workflow/workflow.ts'
-import { createRenewed } from '../renewed.ts'
-import { moneySince } from '../run-money.ts'
+import type { MoneyToday } from '../run-money.ts'
 import { readGauges } from './gauges.ts'
 import { type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
 import { type Used, usedNow } from './used.ts'
@@ -16,25 +14,17 @@ export type StatusDeps = {
   readonly looked: HealthDeps
   readonly config: RunConfig
   readonly version: string
-  /** Undefined until they are open. */
-  readonly accounts: () => Pick<Accounts, 'newest'> | undefined
+  readonly money: MoneyToday
 }
-
-/** Accounts close an hour's page at least; nobody waits for a day's to be added up. */
-const MONEY_MS = 30_000
-const DAY_MS = 86_400_000
 
 const iso = (ms: number) => new Date(ms).toISOString()
 const isoOf = (ms: number | null) => (ms === null ? null : iso(ms))
 
 /** Create what says how a keeper stands. */
 export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Promise<KeeperStatus> {
-  const { looked, config, version } = deps
+  const { looked, config, version, money } = deps
   const { clock } = looked
   const startedAt = iso(clock.nowMs())
-  const money = createRenewed(() => moneyToday(deps), {
-    ...{ clock, everyMs: () => MONEY_MS, onFailed: () => undefined },
-  })
   return async (facets) => {
     money.begin()
     const used = await usedNow(looked)
@@ -58,12 +48,6 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
       }),
     }
   }
-}
-
-async function moneyToday({ looked, config, accounts }: StatusDeps): Promise<SummaryEvent['money']> {
-  const open = accounts()
-  const midnightMs = Math.floor(looked.clock.nowMs() / DAY_MS) * DAY_MS
-  return open === undefined ? {} : moneySince(config, open, midnightMs)
 }
 
 type Known = {

@@ -76,7 +76,7 @@ export function createGauges(registry: Registry) {
     diskFree: gauge('disk_free_bytes', 'Free space on the disk of the state directory.'),
     money: gauge(
       'money_dollars',
-      'What a role said of what succeeded since the start, and what came, by part.',
+      'What came of a role since the start, by part; their sum is what its signer is worth more.',
       ['role', 'part'],
     ),
     accountsForked: gauge('accounts_forked', 'Accounts whose last block the chain has left.', ['role']),

@@ -9,8 +9,8 @@ import { type CountedRole, createCounters } from './counters.ts'
 import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.ts'
 import { createGauges, type Gauges, setGauges } from './gauges.ts'
 
-/** What is said, and of what came the parts whose sum is what a signer is worth more. */
-const MONEY_PARTS = ['said', 'moved', 'gas', 'positions', 'marked'] as const
+/** The parts whose sum is what a signer is worth more. */
+const MONEY_PARTS = ['moved', 'gas', 'positions', 'marked'] as const
 type Money = Readonly<Partial<Record<(typeof MONEY_PARTS)[number], bigint | null | undefined>>>
 
 /** What happened, counted as it happens, and the page that Prometheus reads. No label holds an address or an id. */

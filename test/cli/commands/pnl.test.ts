@@ -154,6 +154,7 @@ it('prints of a run what its summary says', async () => {
   const came = {
     realizedUsdMicros: String(BigInt(row.moved) + BigInt(row.gas) + BigInt(row.positions)),
     markedUsdMicros: row.marked,
+    gasUsdMicros: row.gas,
   }
   expect(await moneyOf(config as never, run)).toEqual({
     liquidator: { saidUsdMicros: row.said, ...came },

@@ -95,7 +95,7 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
     })),
     approvals: [],
     money: {
-      byRole: {},
+      today: {},
       gains: [],
       points: [
         [number, number + 1],

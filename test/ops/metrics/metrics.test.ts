@@ -78,7 +78,6 @@ describe('metrics', () => {
     metrics.struck('liquidator')
     metrics.scored('liquidator', 'won')
     metrics.alarmed('slot.stuck')
-    metrics.accounted('liquidator', { said: 5_000_000n })
     metrics.accounted('liquidator', { moved: 4_500_000n, gas: -250_000n, positions: 0n, marked: null })
     expect(samples(await metrics.render(gauges))).toMatchSnapshot()
   })

@@ -1,6 +1,8 @@
 import { h, list, nothing, row, table, usd, when, whyLink } from './dom.js'
 import uPlot from './uplot.js'
 
+const micros = (text) => usd(Number(text) / 1e6)
+
 const HEADS = ['role', 'said', 'realised', 'marked', 'gas']
 const GAINS = ['when', 'role', 'paid', 'received', 'gas', 'gain']
 
@@ -53,10 +55,7 @@ function makeChart(place, points) {
 export function money(place, { money: sums }) {
   if (sums === undefined) return
   if (place.childElementCount === 0) {
-    const [roles, gains] = [
-      table('By role, since the start of the keeper', HEADS),
-      table('Gained of late', GAINS),
-    ]
+    const [roles, gains] = [table('By role, today (UTC)', HEADS), table('Gained of late', GAINS)]
     place.append(
       h('div', {
         id: 'chart',
@@ -64,7 +63,7 @@ export function money(place, { money: sums }) {
         role: 'img',
         'aria-label': 'Realised, marked and gas in US dollars over time; the table below has the sums',
       }),
-      h('section', {}, h('h2', {}, 'By role'), roles.element),
+      h('section', {}, h('h2', {}, 'Today, by role'), roles.element),
       h('section', {}, h('h2', {}, 'Gained'), gains.element),
       h('div'),
     )
@@ -74,10 +73,17 @@ export function money(place, { money: sums }) {
   const [, roles, gains, none] = place.children
   list(
     roles.querySelector('tbody'),
-    Object.entries(sums.byRole),
+    Object.entries(sums.today ?? {}),
     ([role]) => role,
-    ([role, { said, realised, marked, gas }]) =>
-      row(HEADS, role, usd(said), h('strong', {}, usd(realised)), usd(marked), usd(gas)),
+    ([role, { saidUsdMicros: said, realizedUsdMicros, markedUsdMicros, gasUsdMicros }]) =>
+      row(
+        HEADS,
+        role,
+        said === undefined ? '—' : micros(said),
+        h('strong', {}, micros(realizedUsdMicros)),
+        micros(markedUsdMicros),
+        micros(gasUsdMicros),
+      ),
   )
   list(
     gains.querySelector('tbody'),
