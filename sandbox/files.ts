@@ -14,7 +14,7 @@ export function createPrivateDirectory(directory: string): void {
 }
 
 /** Replace a file as a whole, readable by its owner alone: a reader sees the old content or the new one. */
-export function writePrivateFile(file: string, content: string): void {
+export function writePrivateFile(file: string, content: string | Uint8Array): void {
   const part = `${file}.part`
   writeFileSync(part, content, { mode: 0o600 })
   renameSync(part, file)

@@ -7,7 +7,7 @@ import { castEntities } from './cast/entities.ts'
 import { fundCast } from './cast/funding.ts'
 import { KEYED_ROLES, type KeyedRole, loadKeys, peopleOf, type SandboxKeys } from './cast/keys.ts'
 import { castRecords } from './cast/records.ts'
-import { type Chain, startChain } from './chain/chain.ts'
+import { BLOCKS_KEPT, type Chain, startChain } from './chain/chain.ts'
 import { type NodeFront, startNodeFront } from './chain/node-front.ts'
 import { createTransactions, type Transactions } from './chain/transactions.ts'
 import { type Deployment, deploySandbox } from './deploy/deploy.ts'
@@ -39,6 +39,8 @@ type SandboxOptions = {
   readonly fault?: Fault | undefined
   /** Whether webhooks may be delivered to this machine. */
   readonly allowLoopbackWebhooks?: boolean | undefined
+  /** Blocks that keep their transactions; {@link BLOCKS_KEPT} if absent. */
+  readonly blocksKept?: bigint | undefined
   readonly onProgress: (text: string) => void
   /** Gets what went wrong inside while it runs, and does not end it. */
   readonly onTrouble: (cause: unknown) => void
@@ -130,7 +132,12 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
 
   onProgress('starting the service and the KMS')
   const [canonical, kms] = await Promise.all([
-    createIndexer({ rpcUrl, chainUrl: chain.rpcUrl, deployment, clock }).then(started),
+    createIndexer({
+      ...{ rpcUrl, chainUrl: chain.rpcUrl, deployment, clock },
+      // Named for its chain, as its state is.
+      checkpointFile: join(start.folder, `index-${keys.chainId}`),
+      blocksKept: start.blocksKept ?? BLOCKS_KEPT,
+    }).then(started),
     startKeys(start).then(started),
   ])
   // Of this run alone: one of an earlier run is worth nothing.
@@ -193,6 +200,7 @@ async function startChainWithContracts({
   stored,
   keys,
   scenario: { isOpStack },
+  blocksKept,
   started,
   onProgress,
 }: Start): Promise<OnChain> {
@@ -202,7 +210,7 @@ async function startChainWithContracts({
   const stateFile = join(folder, `chain-${chainId}.json`)
   // Half a deployment is no deployment.
   if (stored === undefined) rmSync(stateFile, { force: true })
-  const chain = started(await startChain({ stateFile, chainId, isOpStack }))
+  const chain = started(await startChain({ stateFile, chainId, isOpStack, blocksKept }))
   const { rpcUrl } = chain
   const transactions = createTransactions(rpcUrl, chainId)
   if (stored !== undefined) return { chain, deployment: stored, transactions }

@@ -35,16 +35,24 @@ type ChainOptions = {
   readonly chainId: number
   /** On loopback; any free one if absent. */
   readonly port?: number
+  /** {@link BLOCKS_KEPT} if absent. */
+  readonly blocksKept?: bigint | undefined
   /** Whether it is one of the OP stack, which charges for the bytes of a transaction. */
   readonly isOpStack?: boolean
 }
+
+/**
+ * How many blocks keep their transactions, receipts and logs, counted from the newest: about half an hour. Of older ones the
+ * chain has the headers alone, or its state would grow by 4 GB a day.
+ */
+export const BLOCKS_KEPT = 2_000n
 
 /** Loading a state of many thousand blocks is the slow case; a fresh chain listens in about 0.2 s. */
 const startMsMax = 30_000
 
 /**
  * Start anvil under a watchdog that ends it when this process does, by whatever cause.
- * Blocks, receipts and the latest state survive a restart; older states do not, and the state is saved every 5 s, so
+ * Blocks, the receipts of the newest {@link BLOCKS_KEPT} and the latest state survive a restart; older states do not, and the state is saved every 5 s, so
  * a killed anvil comes back a few blocks behind: a reorg to everyone else. It starts mining each transaction at once.
  * Throws `sandbox.chain_binary_missing`, `sandbox.chain_port_in_use`, `sandbox.chain_exited` or
  * `sandbox.chain_start_timeout`.
@@ -53,6 +61,7 @@ export async function startChain({
   stateFile,
   chainId,
   port = 0,
+  blocksKept = BLOCKS_KEPT,
   isOpStack = false,
 }: ChainOptions): Promise<Chain> {
   const watchdog = spawn(
@@ -64,6 +73,7 @@ export async function startChain({
       String(chainId),
       String(port),
       isOpStack ? 'optimism' : 'ethereum',
+      String(blocksKept),
     ],
     { detached: true, stdio: ['pipe', 'pipe', 'pipe'] },
   )

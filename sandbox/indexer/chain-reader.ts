@@ -86,11 +86,13 @@ export function createChainReader(options: {
   readonly fundLens: Address
   /** What a vault or a channel of ours says it belongs to. */
   readonly directory: Address
+  /** Vaults and channels that announced themselves before the logs that will be read. */
+  readonly announced: Iterable<Address>
 }): ChainReader {
   const client = createClient(options.rpcUrl)
   const lens = { address: options.lens, abi: stateLensAbi } as const
   const fundLens = { address: options.fundLens, abi: fundLensAbi } as const
-  const readLogs = createLogReader(client, options.directory)
+  const readLogs = createLogReader(client, options.directory, new Set(options.announced))
 
   return {
     chainId: () => asked(() => client.getChainId()),
@@ -164,12 +166,15 @@ const createClient = (rpcUrl: string): PublicClient =>
   })
 
 /** Read the logs that the index is made of, from a block to a block, both included. */
-function createLogReader(client: PublicClient, directory: Address): ChainReader['logs'] {
+function createLogReader(
+  client: PublicClient,
+  directory: Address,
+  /** Every address that ever announced itself as a vault or a channel. All tokens log transfers; those of their shares are kept. */
+  announced: Set<Address>,
+): ChainReader['logs'] {
   const artifacts = loadArtifacts()
   const codeOf = { VaultCreated: artifacts.LendingVault, ChannelCreated: artifacts.PartnerChannel } as const
 
-  /** Every address that ever announced itself as a vault or a channel. All tokens log transfers; those of their shares are kept. */
-  const announced = new Set<Address>()
   const isKnown = ({ address, topics: [topic] }: RpcLog): boolean => {
     if (topic === VAULT_CREATED || topic === CHANNEL_CREATED) announced.add(lower(address))
     return topic !== TRANSFER || announced.has(lower(address))

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
 import { type Book, EMPTY_BOOK, type FoldContext, foldLogs } from './book.ts'
 import type { BlockHeader, ChainReader } from './chain-reader.ts'
+import type { Checkpoint } from './checkpoint.ts'
 import type { IndexedLog } from './logs.ts'
 
 /** A block with its logs that the contracts' interfaces declare. */
@@ -17,8 +18,8 @@ export type Track = {
   readonly book: Book
 }
 
-/** The deepest reorg that is undone in place; a deeper one reads everything again. */
-export const ROLLBACK_BLOCKS_MAX = 128
+/** The deepest reorg that is undone in place; a deeper one reads again from the checkpoint, or from the start. */
+export const ROLLBACK_BLOCKS_MAX = 120
 
 export const EMPTY_TRACK: Track = { base: EMPTY_BOOK, blocks: [], book: EMPTY_BOOK }
 
@@ -32,6 +33,10 @@ export type FollowDeps = {
   readonly context: FoldContext
   /** The first block that can hold a log of the deployment. */
   readonly startBlock: bigint
+  /** Where to begin instead, if its block is on the chain. */
+  readonly checkpoint: () => Checkpoint | null
+  /** The chain has the logs of so many blocks, its newest. */
+  readonly blocksKept: bigint
 }
 
 /** A track, and the newest block that it has in common with the one before: 0 when it has none. */
@@ -39,7 +44,8 @@ type Followed = { readonly track: Track; readonly ancestor: bigint }
 
 /**
  * Follow the chain to `head`: add the blocks since the last one, after taking back those that a reorg replaced.
- * Throws `indexer.chain_moved` when the chain changes between two reads (try again), and `indexer.node`.
+ * Throws `indexer.chain_moved` when the chain changes between two reads (try again), `indexer.logs_gone` when it has dropped
+ * what was not read yet, and `indexer.node`.
  */
 export async function follow(track: Track, head: BlockHeader, deps: FollowDeps): Promise<Followed> {
   const kept = await keepCanonical(track.blocks, head, deps.reader)
@@ -60,12 +66,31 @@ export async function follow(track: Track, head: BlockHeader, deps: FollowDeps):
 
 async function followFromStart(head: BlockHeader, deps: FollowDeps): Promise<Track> {
   const newest = head.number - BigInt(ROLLBACK_BLOCKS_MAX) + 1n
+  const checkpoint = await standing(deps.checkpoint(), deps.reader)
   // Never from genesis: it holds no logs, and anvil gives it another hash when it loads a chain again.
-  const from = deps.startBlock > 0n ? deps.startBlock : 1n
+  const start = deps.startBlock > 0n ? deps.startBlock : 1n
+  const from = checkpoint === null ? start : checkpoint.number + 1n
+  if (from <= head.number - deps.blocksKept) throw logsGone(from, head)
   const first = newest > from ? newest : from
-  const base = foldLogs(EMPTY_BOOK, await deps.reader.logs(from, first - 1n), deps.context)
+  const before = checkpoint?.book ?? EMPTY_BOOK
+  const base = foldLogs(before, await deps.reader.logs(from, first - 1n), deps.context)
   const blocks = await readBlocks(first, head, null, deps.reader)
   return { base, blocks, book: foldLogs(base, logsOf(blocks), deps.context) }
+}
+
+async function standing(
+  checkpoint: Checkpoint | null,
+  reader: FollowDeps['reader'],
+): Promise<Checkpoint | null> {
+  if (checkpoint === null) return null
+  return (await reader.header(checkpoint.number))?.hash === checkpoint.hash ? checkpoint : null
+}
+
+/** Return what of a track can no longer be taken back; null while all of it can. Pure. */
+export function checkpointOf({ base, blocks }: Track): Checkpoint | null {
+  const first = blocks[0]
+  if (first === undefined || blocks.length < ROLLBACK_BLOCKS_MAX) return null
+  return { number: first.number - 1n, hash: first.parentHash, book: base }
 }
 
 /** Say whether a block is on the chain that was followed, as far back as its blocks are remembered. Pure. */
@@ -122,4 +147,14 @@ const logsOf = (blocks: readonly IndexedBlock[]): readonly IndexedLog[] =>
 function chainMoved(head: BlockHeader): RolekeeperError {
   const message = `The chain changed while block ${head.number} was read.`
   return new RolekeeperError('indexer.chain_moved', message, { retry: 'now' })
+}
+
+function logsGone(from: bigint, head: BlockHeader): RolekeeperError {
+  return new RolekeeperError(
+    'indexer.logs_gone',
+    `The index ends before block ${from}, whose logs the chain no longer has at block ${head.number}.`,
+    {
+      fix: 'start over with --fresh: the chain keeps the logs of its newest blocks, and the index those before them.',
+    },
+  )
 }

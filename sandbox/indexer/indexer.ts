@@ -6,7 +6,8 @@ import type { Deployment } from '../deploy/deploy.ts'
 import { activityAfter, activityIn } from './book.ts'
 import type { Canonical } from './canonical.ts'
 import { changesBetween } from './changes.ts'
-import { EMPTY_TRACK } from './follow.ts'
+import { openCheckpoints } from './checkpoint.ts'
+import { checkpointOf, EMPTY_TRACK } from './follow.ts'
 import { freshnessOf, type IndexerHealth } from './freshness.ts'
 import { createHistory } from './history.ts'
 import { type Indexed, openSource } from './source.ts'
@@ -19,6 +20,10 @@ type IndexerOptions = {
   readonly chainUrl: string
   readonly deployment: Deployment
   readonly clock: Clock
+  /** Where the index is kept, for when the chain no longer has the logs that it was made of. */
+  readonly checkpointFile: string
+  /** The chain has the logs of so many blocks, its newest. */
+  readonly blocksKept: bigint
 }
 
 type Health = Omit<IndexerHealth, 'snapshot'>
@@ -30,14 +35,15 @@ const STOP_MS_MAX = 1_000
 const CONTRADICTIONS: readonly string[] = ['indexer.other_chain', 'indexer.no_deployment']
 
 /**
- * Create the indexer, and resolve once it has read the chain from the deployment's first block to the head. It keeps
- * nothing on disk: a restart reads again. From then on a failing node only makes it lag, which freshness shows.
- * Throws `indexer.node`, `indexer.no_deployment` or `indexer.other_chain` when the first read fails.
+ * Create the indexer, and resolve once it has read the chain from its last checkpoint, or the deployment's first block, to
+ * the head. From then on a failing node only makes it lag, which freshness shows.
+ * Throws `indexer.node`, `indexer.logs_gone`, `indexer.no_deployment` or `indexer.other_chain` when the first read fails.
  */
 export async function createIndexer(options: IndexerOptions): Promise<Canonical> {
-  const { rpcUrl, chainUrl, deployment, clock } = options
+  const { chainUrl, clock } = options
   const stopping = new AbortController()
-  const source = await openSource({ rpcUrl, deployment, clock })
+  const checkpoints = openCheckpoints(options.checkpointFile)
+  const source = await openSource({ ...options, checkpoints })
   const history = createHistory()
   const listeners = new Set<Parameters<Canonical['onSnapshot']>[0]>()
   let indexed = await source.index(EMPTY_TRACK, await source.head())
@@ -71,6 +77,8 @@ export async function createIndexer(options: IndexerOptions): Promise<Canonical>
     const added = activityAfter(next.track.book, next.ancestor)
     const changes = changesBetween(before, next.snapshot, added)
     for (const listener of listeners) listener(next.snapshot, changes)
+    const checkpoint = checkpointOf(next.track)
+    if (checkpoint !== null) checkpoints.keep(checkpoint)
   }
 
   const follow = async () => {

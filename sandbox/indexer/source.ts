@@ -4,6 +4,7 @@ import { RolekeeperError } from '../../src/errors.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import type { Canonical, Snapshot } from './canonical.ts'
 import { type BlockHeader, type ChainReader, createChainReader } from './chain-reader.ts'
+import type { Checkpoints } from './checkpoint.ts'
 import { type FollowDeps, follow, isFollowed, type Track } from './follow.ts'
 import { lower } from './logs.ts'
 import { snapshotOf } from './snapshot.ts'
@@ -37,17 +38,21 @@ export async function openSource(options: {
   readonly rpcUrl: string
   readonly deployment: Deployment
   readonly clock: Clock
+  readonly checkpoints: Checkpoints
+  readonly blocksKept: bigint
 }): Promise<Source> {
-  const { rpcUrl, deployment, clock } = options
+  const { rpcUrl, deployment, clock, checkpoints, blocksKept } = options
   const { chainId } = deployment
   const startBlock = BigInt(deployment.startBlock)
   const markets = addressesOf(deployment, 'LendingMarket')
   const { lens, fundLens, registry } = deployment.contracts
+  const before = checkpoints.latest()?.book
   const reader = createChainReader({
     rpcUrl,
     lens: lens.address,
     fundLens: fundLens.address,
     directory: registry.address,
+    announced: [...(before?.vaults.keys() ?? []), ...(before?.channels.keys() ?? [])],
   })
 
   const assertOurChain = async (head: BlockHeader) => {
@@ -82,6 +87,8 @@ export async function openSource(options: {
     reader: { header: reader.header, logs: reader.logs },
     context: { chainId, marketByOracle, emitters },
     startBlock,
+    checkpoint: checkpoints.latest,
+    blocksKept,
   }
 
   return {

@@ -1,8 +1,10 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { createTestClient, http, publicActions } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { BLOCKS_KEPT } from '../../sandbox/chain/chain.ts'
 import { lower } from '../../sandbox/indexer/logs.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
@@ -136,6 +138,27 @@ inOrder('one sandbox', () => {
     expect(now.block.number).toBeGreaterThanOrEqual(block.number)
     expect(now.recoveries).toHaveLength(1)
     expect(await ask(`/v1/workflows/${prepared.requestId}`)).toMatchObject({ requestId: prepared.requestId })
+  })
+
+  it('goes on when the chain has dropped what its index was made of', async () => {
+    const clientOf = ({ chain: { rpcUrl } }: TestSandbox) =>
+      createTestClient({ mode: 'anvil', transport: http(rpcUrl), cacheTime: 0 }).extend(publicActions)
+    const client = clientOf(sandbox)
+    const { number } = sandbox.canonical.snapshot().block
+    const [hash] = (await client.getBlock({ blockNumber: BigInt(sandbox.deployment.startBlock) + 1n }))
+      .transactions
+    if (hash === undefined) expect.unreachable()
+    const borrowers = () =>
+      sandbox.canonical.snapshot().facilities.map(({ resource }) => resource.borrowerAddress)
+    const before = borrowers()
+    expect(before).toHaveLength(1)
+    await client.mine({ blocks: Number(BLOCKS_KEPT) })
+    await sandbox.until(({ block }) => block.number >= number + BLOCKS_KEPT)
+    await sandbox.stop()
+
+    sandbox = await startTestSandbox(directory)
+    await expect(clientOf(sandbox).getTransactionReceipt({ hash })).rejects.toThrow('could not be found')
+    expect(borrowers()).toEqual(before)
   })
 
   it('refuses a chain that another release deployed, and says how to start over', async () => {

@@ -1,8 +1,13 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Address, numberToHex, stringToHex } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { ACTIVITY_MAX, EMPTY_BOOK, foldLogs, SETTLED_CLAIMS_MAX } from '../../../sandbox/indexer/book.ts'
 import type { BlockHeader } from '../../../sandbox/indexer/chain-reader.ts'
+import { openCheckpoints } from '../../../sandbox/indexer/checkpoint.ts'
 import {
+  checkpointOf,
   EMPTY_TRACK,
   type FollowDeps,
   follow,
@@ -110,7 +115,8 @@ function memoryChain(tip: number, fork = 0) {
       return numbers.map((number) => supplied(at(number)))
     },
   }
-  return { head: at(tip), asked, deps: { reader, context, startBlock: 1n } }
+  const deps: FollowDeps = { reader, context, startBlock: 1n, checkpoint: () => null, blocksKept: 2_000n }
+  return { head: at(tip), asked, deps }
 }
 
 describe('following', () => {
@@ -165,6 +171,31 @@ describe('following', () => {
     expect(third.track.book.activity.map((entry) => Number(entry.resource.blockNumber))).toEqual(
       count(forkedAt + 50),
     )
+  })
+
+  test('goes on from a checkpoint that is on the chain, and comes to the same book', async () => {
+    const { head, deps } = memoryChain(forkedAt + 50)
+    const { track } = await follow(EMPTY_TRACK, head, deps)
+    const file = join(mkdtempSync(join(tmpdir(), 'index-')), 'index')
+    openCheckpoints(file).keep(checkpointOf(track) ?? expect.unreachable())
+    const { latest } = openCheckpoints(file)
+    const longer = memoryChain(forkedAt + 60)
+    const { track: again } = await follow(EMPTY_TRACK, longer.head, { ...longer.deps, checkpoint: latest })
+    expect(longer.asked[0]).toBe(forkedAt + 50 - ROLLBACK_BLOCKS_MAX + 1)
+    const whole = memoryChain(forkedAt + 60)
+    expect(again).toEqual((await follow(EMPTY_TRACK, whole.head, whole.deps)).track)
+  })
+
+  test('passes over a checkpoint of another chain, and refuses to leave out what the chain has dropped', async () => {
+    const { head, deps } = memoryChain(forkedAt + ROLLBACK_BLOCKS_MAX)
+    const { track } = await follow(EMPTY_TRACK, head, deps)
+    const forked = memoryChain(forkedAt + 300, 1)
+    const other = { ...(checkpointOf(track) ?? expect.unreachable()), hash: header(forkedAt, 2).hash }
+    const begun = { ...forked.deps, checkpoint: () => other }
+    await follow(EMPTY_TRACK, forked.head, begun)
+    expect(forked.asked[0]).toBe(1)
+    const dropped = follow(EMPTY_TRACK, forked.head, { ...begun, blocksKept: BigInt(forkedAt + 299) })
+    await expect(dropped).rejects.toMatchObject({ code: 'indexer.logs_gone' })
   })
 
   test('knows the blocks of its chain, and none after its head', async () => {

@@ -186,9 +186,9 @@ inOrder('one chain, followed', () => {
     })
 
     test('is read again from the start after a reorg deeper than can be taken back', async () => {
-      await scene.client.mine({ blocks: 140 })
+      await scene.client.mine({ blocks: 130 })
       const deep = await scene.caughtUp(canonical)
-      await scene.rpc('anvil_reorg', 135, [])
+      await scene.rpc('anvil_reorg', 125, [])
       const after = await scene.caughtUp(canonical)
       expect(after.block.number).toBe(deep.block.number)
       const again = await scene.index(clock)

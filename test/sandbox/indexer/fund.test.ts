@@ -1,5 +1,9 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseUnits } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BLOCKS_KEPT } from '../../../sandbox/chain/chain.ts'
 import type { Canonical } from '../../../sandbox/indexer/canonical.ts'
 import { EPOCHS_MAX, foldFunds } from '../../../sandbox/indexer/fund-book.ts'
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
@@ -20,6 +24,8 @@ beforeAll(async () => {
   const { chain, deployment } = world
   canonical = await createIndexer({
     ...{ rpcUrl: chain.rpcUrl, chainUrl: chain.rpcUrl, deployment, clock: systemClock },
+    checkpointFile: join(mkdtempSync(join(tmpdir(), 'index-')), 'index'),
+    blocksKept: BLOCKS_KEPT,
   })
 })
 afterAll(async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   type Address,
   createTestClient,
@@ -11,6 +14,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
+import { BLOCKS_KEPT } from '../../../sandbox/chain/chain.ts'
 import {
   assetAbi,
   eligibilityRegistryAbi,
@@ -113,8 +117,19 @@ export async function createScene() {
       stopped ??= chain.stop()
       return stopped
     },
-    index: (clock: Clock = systemClock): Promise<Canonical> =>
-      createIndexer({ rpcUrl: chain.rpcUrl, chainUrl: chain.rpcUrl, deployment, clock }),
+    /** Where no `checkpointFile` is said, everything is read again. */
+    index: (
+      clock: Clock = systemClock,
+      checkpointFile = join(mkdtempSync(join(tmpdir(), 'index-')), 'index'),
+    ): Promise<Canonical> =>
+      createIndexer({
+        rpcUrl: chain.rpcUrl,
+        chainUrl: chain.rpcUrl,
+        deployment,
+        clock,
+        checkpointFile,
+        blocksKept: BLOCKS_KEPT,
+      }),
     /** Give a borrower whole collateral tokens and deposit them. */
     deposit: async (side: Side, borrower: Address, whole: string): Promise<void> => {
       const assets = parseUnits(whole, side.decimals)

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { createTestClient, http, publicActions } from 'viem'
 import { expect, onTestFinished, test } from 'vitest'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
 import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
+import { BLOCKS_KEPT } from '../../../sandbox/chain/chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
@@ -30,7 +32,11 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   })
   const transactions = createTransactions(rpcUrl, chainId)
   await fundCast(rpcUrl, deployment, keys, transactions)
-  const canonical = await createIndexer({ rpcUrl, chainUrl: rpcUrl, deployment, clock: systemClock })
+  const checkpointFile = join(directory, 'index')
+  const canonical = await createIndexer({
+    ...{ rpcUrl, chainUrl: rpcUrl, deployment, clock: systemClock },
+    ...{ checkpointFile, blocksKept: BLOCKS_KEPT },
+  })
   onTestFinished(async () => {
     await canonical.stop()
     await chain.stop()
