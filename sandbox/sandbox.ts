@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
 import type { Clock } from '../src/clock.ts'
-import { invariant, RolekeeperError } from '../src/errors.ts'
+import { invariant } from '../src/errors.ts'
 import { castEntities } from './cast/entities.ts'
 import { fundCast } from './cast/funding.ts'
 import { KEYED_ROLES, type KeyedRole, loadKeys, peopleOf, type SandboxKeys } from './cast/keys.ts'
@@ -12,8 +11,7 @@ import { type NodeFront, startNodeFront } from './chain/node-front.ts'
 import { createTransactions, type Transactions } from './chain/transactions.ts'
 import { type Deployment, deploySandbox } from './deploy/deploy.ts'
 import { readPins } from './deploy/pins.ts'
-import { releaseHash } from './deploy/release.ts'
-import { createPrivateDirectory, lockSandbox, readJsonFile, writeJsonFile } from './files.ts'
+import { createPrivateDirectory, lockSandbox } from './files.ts'
 import type { Canonical } from './indexer/canonical.ts'
 import { createIndexer } from './indexer/indexer.ts'
 import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
@@ -22,6 +20,7 @@ import type { Fault } from './service/faults/faults.ts'
 import { createDonor } from './service/grants/donor.ts'
 import { type SandboxService, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
+import { readDeployment, storeDeployment } from './stored-deployment.ts'
 import type { Scenario } from './story/scenarios.ts'
 import { startStory } from './story/start-story.ts'
 import type { Beginning, Weather } from './story/weather.ts'
@@ -67,7 +66,6 @@ const BLOCK_TIME_S = 1
 /** The least that any role needs of the service. */
 const ROLE_SCOPES = ['canonical:read', 'workflows:read', 'workflows:write'] as const
 const KMS_REGION = 'us-east-1'
-const DEPLOYMENT_FILE = 'deployment.json'
 /** Where a console on this machine would be served from. */
 const ORIGINS = ['http://127.0.0.1:3000', 'http://localhost:3000']
 
@@ -181,19 +179,6 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
 /** The chain, what stands on it, and who sends to it. */
 type OnChain = Pick<Sandbox, 'chain' | 'deployment' | 'transactions'>
 
-/** Read the deployment of a sandbox's folder; undefined when there is none. Throws `sandbox.outdated` for another release's. */
-function readDeployment(directory: string, folder: string): Deployment | undefined {
-  const stored = readJsonFile(join(folder, DEPLOYMENT_FILE), storedDeployment)
-  if (stored === undefined || stored.release === releaseHash()) return stored
-  throw new RolekeeperError(
-    'sandbox.outdated',
-    `${directory} holds the chain of another release, whose contracts are not those of this one.`,
-    {
-      fix: 'start over with `--fresh`, which forgets that chain, or choose another directory with --directory.',
-    },
-  )
-}
-
 /** Start the chain, and deploy the contracts to it when the directory holds no deployment yet. */
 async function startChainWithContracts({
   folder,
@@ -216,7 +201,7 @@ async function startChainWithContracts({
   if (stored !== undefined) return { chain, deployment: stored, transactions }
   onProgress('deploying the contracts')
   const deployment = await createDeployment(rpcUrl, keys, transactions)
-  writeJsonFile(join(folder, DEPLOYMENT_FILE), { ...deployment, release: releaseHash() })
+  storeDeployment(folder, deployment)
   return { chain, deployment, transactions }
 }
 
@@ -287,11 +272,6 @@ const byRole = <T>(of: (role: KeyedRole) => T): Readonly<Record<KeyedRole, T>> =
   investor: of('investor'),
   guest: of('guest'),
 })
-
-/** A file of our own; that its contracts are on the chain is checked when they are pinned. */
-const storedDeployment = z.custom<Deployment & { readonly release?: string }>(
-  (value) => typeof value === 'object' && value !== null && 'contracts' in value && 'startBlock' in value,
-)
 
 async function createDeployment(
   rpcUrl: string,

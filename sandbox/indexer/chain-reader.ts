@@ -76,11 +76,7 @@ const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 /** Blocks in one eth_getLogs: the story logs some 20 kB a block, and an answer is refused from 10 MiB on. */
 const BLOCKS_PER_LOGS_CALL = 100n
 
-/**
- * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
- * hash, so that a reorg makes a read fail instead of mixing two chains.
- */
-export function createChainReader(options: {
+type ReaderOptions = {
   readonly rpcUrl: string
   readonly lens: Address
   readonly fundLens: Address
@@ -88,7 +84,13 @@ export function createChainReader(options: {
   readonly directory: Address
   /** Vaults and channels that announced themselves before the logs that will be read. */
   readonly announced: Iterable<Address>
-}): ChainReader {
+}
+
+/**
+ * Create the indexer's view of a node. Requests made in one turn travel as one batch; state is read at a block's
+ * hash, so that a reorg makes a read fail instead of mixing two chains.
+ */
+export function createChainReader(options: ReaderOptions): ChainReader {
   const client = createClient(options.rpcUrl)
   const lens = { address: options.lens, abi: stateLensAbi } as const
   const fundLens = { address: options.fundLens, abi: fundLensAbi } as const

@@ -13,12 +13,12 @@ export type Checkpoint = { readonly number: bigint; readonly hash: Hex; readonly
 export type Checkpoints = {
   /** Null when there is none, or none that this code wrote. */
   readonly latest: () => Checkpoint | null
-  /** Keep it, once it is {@link BLOCKS_APART} after the one before. On a disk that takes no more, the one before stays. */
+  /** Keep it, once it is 300 blocks after the one before. On a disk that takes no more, the one before stays. */
   readonly keep: (checkpoint: Checkpoint) => void
 }
 
 /** Few enough that what is not in a checkpoint yet is still on the chain, which drops old transactions. */
-export const BLOCKS_APART = 300n
+const BLOCKS_APART = 300n
 
 /** Open the checkpoints at `file`, which need not exist. One that was written by another release of the indexer is passed over. */
 export function openCheckpoints(file: string): Checkpoints {
