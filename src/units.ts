@@ -114,12 +114,6 @@ export function duration(ms: bigint | number): string {
 /** The last second that a date can say. */
 const TIME_MAX_S = 8_640_000_000_000n
 
-/** Write milliseconds for people: below two minutes to a second, above to a minute. Pure. */
-export function roughly(ms: number): string {
-  const unitMs = ms < 1_000 ? 1 : ms < 120_000 ? 1_000 : 60_000
-  return duration(Math.round(ms / unitMs) * unitMs)
-}
-
 /** Write seconds since 1970 as a time. Pure. */
 export function time(seconds: bigint | number): string {
   return seconds > TIME_MAX_S

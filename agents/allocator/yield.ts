@@ -1,6 +1,7 @@
+import { usd } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { type Lane, laneReturn, learnedReturn, meanRate, moveCost, type Pool, rateAtKink } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
@@ -102,7 +103,7 @@ export function proposeYield(
     netUsdMicros: String(netUsdMicros),
   }
   const moves = movesText(vaultMarkets, targets, decimals)
-  const text = `${moves}: earns ${dollars(usdMicros(gain.gross))} more in ${days(vault.horizonS)}, moving costs ${dollars(usdMicros(gain.cost))}`
+  const text = `${moves}: earns ${usd(usdMicros(gain.gross))} more in ${days(vault.horizonS)}, moving costs ${usd(usdMicros(gain.cost))}`
   const short = shortfall(gain, usdMicros, policy)
   if (short !== null) {
     return { subject, check: short.check, message: `${text}; ${short.needs}.`, reason, near: short.near }
@@ -155,17 +156,17 @@ function shortfall(
   const margins = [
     {
       check: 'gain_below_floor',
-      needs: `the policy asks ${dollars(yields.gainUsdMicrosMin)} net`,
+      needs: `the policy asks ${usd(yields.gainUsdMicrosMin)} net`,
       near: Number(usdMicros(net)) / Number(yields.gainUsdMicrosMin),
     },
     {
       check: 'gain_below_cost',
-      needs: `the policy asks ${dollars(usdMicros(overCost))} for that cost`,
+      needs: `the policy asks ${usd(usdMicros(overCost))} for that cost`,
       near: overCost === 0 ? 1 : gross / overCost,
     },
     {
       check: 'gain_below_noise',
-      needs: `the policy asks ${dollars(usdMicros(improvement))}, a part of what the vault earns anyway`,
+      needs: `the policy asks ${usd(usdMicros(improvement))}, a part of what the vault earns anyway`,
       near: improvement === 0 ? 1 : net / improvement,
     },
   ]

@@ -1,4 +1,4 @@
-import { native } from '../../src/units.ts'
+import { native } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { dataFeesWei } from '../protocol/data-fee.ts'

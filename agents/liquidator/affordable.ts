@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
-import { counted, native } from '../../src/units.ts'
+import { native, usd } from '../../src/readable.js'
+import { counted } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Decision, Observation, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
 import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -130,7 +131,7 @@ function stopOf(
   const atMost = (...bounds: readonly Bound[]) =>
     quoteOf(wanted, tightest(bound, ...bounds), terms.besideAssets)
   if (!pays(best, policy)) {
-    const message = `At best it repays ${loan(best.repayAssets)} for ${dollars(best.profitUsdMicros)}, sold with the ${seized(terms.besideAssets / 2n)} that we hold, claim or await; the policy asks ${dollars(policy.profitUsdMicrosMin)}.`
+    const message = `At best it repays ${loan(best.repayAssets)} for ${usd(best.profitUsdMicros)}, sold with the ${seized(terms.besideAssets / 2n)} that we hold, claim or await; the policy asks ${usd(policy.profitUsdMicrosMin)}.`
     return passOver(wanted, 'profit_below_floor', message)
   }
   if (taken.has(positionOf(wanted))) {
@@ -145,7 +146,7 @@ function stopOf(
   }
   const hourly = { limitedBy: 'hour_usd_max', repayAssets: assetsFor(funds.hourUsdMicros, terms) }
   if (!pays(atMost(roomy, hourly), policy)) {
-    const message = `${dollars(funds.hourUsdMicros)} are left of the ${dollars(policy.repayUsdMicrosPerHourMax)} that the policy allows to repay in an hour.`
+    const message = `${usd(funds.hourUsdMicros)} are left of the ${usd(policy.repayUsdMicrosPerHourMax)} that the policy allows to repay in an hour.`
     return passOver(wanted, 'hour_limit_reached', message, { hourUsdMicros: String(funds.hourUsdMicros) })
   }
   if (funds.reverts < 1n) {

@@ -1,6 +1,7 @@
+import { usd } from '../../src/readable.js'
 import type { Done, Gain, Observation } from '../agent.ts'
 import { BPS, collateralValue, tokenUnit, WAD } from '../protocol/health.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import { nativeUsdMicros } from './funds.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen } from './seen.ts'
@@ -51,8 +52,8 @@ export function assess(
   return {
     paid: tokens(paidAssets, loanDecimals, loanSymbol),
     received: tokens(receivedAssets, collateralDecimals, collateralSymbol),
-    gas: dollars(gasUsdMicros),
-    profit: `${profitUsdMicros < 0n ? '' : '+'}${dollars(profitUsdMicros)}`,
+    gas: usd(gasUsdMicros),
+    profit: `${profitUsdMicros < 0n ? '' : '+'}${usd(profitUsdMicros)}`,
     profitUsdMicros,
     marked: true,
   }

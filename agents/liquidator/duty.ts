@@ -1,9 +1,10 @@
+import { usd } from '../../src/readable.js'
 import { counted } from '../../src/units.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { Decision, InFlight, Observation } from '../agent.ts'
 import { type Due, type OwnBudget, whyDue } from '../protocol/due.ts'
 import { healthFactorWad, tokenUnit, WAD } from '../protocol/health.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import { HOUR_MS, hourRows } from './funds.ts'
 import { facilitySubject, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -133,8 +134,8 @@ export function budgets(
     {
       ...{ name: 'repaid_per_hour', check: 'hour_limit_reached', setting: 'strategy.repayPerHourMax' },
       ...{ part: part(repaidUsd, repayUsdMicrosPerHourMax), freesAtMs: frees(repaid) },
-      ...{ used: dollars(repaidUsd), limit: dollars(repayUsdMicrosPerHourMax) },
-      left: dollars(positive(repayUsdMicrosPerHourMax - repaidUsd)),
+      ...{ used: usd(repaidUsd), limit: usd(repayUsdMicrosPerHourMax) },
+      left: usd(positive(repayUsdMicrosPerHourMax - repaidUsd)),
     },
     {
       ...{ name: 'reverted_gas_per_hour', check: 'revert_budget_spent' },

@@ -1,7 +1,8 @@
+import { usd } from '../../src/readable.js'
 import type { Moment, PassedOver } from '../agent.ts'
 import { healthFactorWad, WAD } from '../protocol/health.ts'
 import { unpaidDebt } from '../protocol/liquidation.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import { type Learned, withExperience } from './experience.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { OpenMarket, Stop } from './market.ts'
@@ -110,13 +111,13 @@ function lostRace({ untilMs, losses }: BackOff): Stop {
 function badDebtStop(unpaidAssets: bigint, market: OpenMarket, { badDebt }: LiquidatorPolicy): Stop | null {
   if (unpaidAssets === 0n || badDebt === 'accept') return null
   const unpaidUsdMicros = usdMicros(unpaidAssets, market)
-  const unpaid = `${tokens(unpaidAssets, market.loanDecimals, market.loanSymbol)} (${dollars(unpaidUsdMicros)})`
+  const unpaid = `${tokens(unpaidAssets, market.loanDecimals, market.loanSymbol)} (${usd(unpaidUsdMicros)})`
   if (badDebt === 'avoid') {
     const message = `Its collateral does not pay for ${unpaid} of its debt; the policy avoids bad debt.`
     return { check: 'bad_debt_avoided', message }
   }
   if (unpaidUsdMicros <= badDebt.unpaidUsdMicrosMax) return null
-  const message = `Its collateral does not pay for ${unpaid} of its debt; the policy accepts ${dollars(badDebt.unpaidUsdMicrosMax)}.`
+  const message = `Its collateral does not pay for ${unpaid} of its debt; the policy accepts ${usd(badDebt.unpaidUsdMicrosMax)}.`
   return { check: 'bad_debt_above_limit', message }
 }
 

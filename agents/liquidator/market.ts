@@ -1,8 +1,9 @@
+import { usd } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import type { Price } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
-import { dollars, percent, priceText } from '../protocol/text.ts'
+import { percent, priceText } from '../protocol/text.ts'
 import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
@@ -118,9 +119,9 @@ function priceStop(
   if (band === undefined) {
     return { check: 'loan_not_allowed', message: `The policy's loans do not list ${figures.loanSymbol}.` }
   }
-  const usd = figures.loanPriceUsdMicros
-  if (usd < band.priceUsdMicrosMin || usd > band.priceUsdMicrosMax) {
-    const message = `${figures.loanSymbol} at ${dollars(usd)} lies outside of the policy's ${dollars(band.priceUsdMicrosMin)} to ${dollars(band.priceUsdMicrosMax)}.`
+  const priceUsdMicros = figures.loanPriceUsdMicros
+  if (priceUsdMicros < band.priceUsdMicrosMin || priceUsdMicros > band.priceUsdMicrosMax) {
+    const message = `${figures.loanSymbol} at ${usd(priceUsdMicros)} lies outside of the policy's ${usd(band.priceUsdMicrosMin)} to ${usd(band.priceUsdMicrosMax)}.`
     return { check: 'loan_price_out_of_band', message }
   }
   return null

@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
+import { usd } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BPS, ceilDiv, collateralWorth, tokenUnit, WAD } from '../protocol/health.ts'
 import { badDebtAfter } from '../protocol/liquidation.ts'
-import { decimal, dollars, tokens } from '../protocol/text.ts'
+import { decimal, tokens } from '../protocol/text.ts'
 import { reasonOf, saidOfSeizure } from './experience.ts'
 import type { GasCost } from './funds.ts'
 import type { Candidate } from './judge.ts'
@@ -130,8 +131,8 @@ function summaryOf(
     `health ${health(healthFactorWad)}: repay ${tokens(size.repayAssets, market.loanDecimals, market.loanSymbol)}`,
     `seize ${tokens(size.seizeAssets, market.collateralDecimals, market.collateralSymbol)} (${sign}${decimal(bonusBps, 2, 2)} %)`,
     `haircut ${decimal(haircutBps(size), 2, 2)} %`,
-    `gas ${dollars(gas.usdMicros)}`,
-    ...(tip.usdMicros === 0n ? [] : [`tip ${dollars(tip.usdMicros)}`]),
-    `expect +${dollars(gainUsdMicros)}`,
+    `gas ${usd(gas.usdMicros)}`,
+    ...(tip.usdMicros === 0n ? [] : [`tip ${usd(tip.usdMicros)}`]),
+    `expect +${usd(gainUsdMicros)}`,
   ].join(', ')
 }

@@ -1,4 +1,4 @@
-import { native } from '../../src/units.ts'
+import { native } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Observation, type PassedOver, passOver } from '../agent.ts'
 import { BPS, ceilDiv, collateralValue, tokenUnit } from '../protocol/health.ts'

@@ -1,8 +1,9 @@
-import { baseUnits, duration, native, time } from '../../src/units.ts'
+import { native, span, usd } from '../../src/readable.js'
+import { baseUnits, time } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import { BPS, tokenUnit, WAD } from '../protocol/health.ts'
-import { dollars, tokens } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import type { Funds } from './funds.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { ClaimSeen, LiquidatorSeen, MarketSeen } from './seen.ts'
@@ -38,14 +39,14 @@ export function settle(
   }
   const waitS = claim.settleableAtS - seen.chain.timestampS
   if (waitS > 0) {
-    const message = `Claim ${claim.claimId} can be settled from ${time(claim.settleableAtS)} on, in ${duration(waitS * 1_000)}.`
+    const message = `Claim ${claim.claimId} can be settled from ${time(claim.settleableAtS)} on, in ${span(waitS * 1_000)}.`
     return { subject, check: 'claim_not_settleable', message, reason }
   }
   if (busy.has(subject)) {
     return { subject, check: 'already_in_flight', message: 'A workflow of ours settles it already.', reason }
   }
   if (worthUsdMicros !== null && worthUsdMicros <= funds.settlement.usdMicros) {
-    const message = `It would bring ${dollars(worthUsdMicros)} after the exit haircut; settling costs ${dollars(funds.settlement.usdMicros)} now. It waits for cheaper gas.`
+    const message = `It would bring ${usd(worthUsdMicros)} after the exit haircut; settling costs ${usd(funds.settlement.usdMicros)} now. It waits for cheaper gas.`
     return { subject, check: 'claim_not_worth_gas', message, reason }
   }
   if (funds.nativeWei < funds.settlement.reserveWei) {

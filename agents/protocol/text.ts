@@ -1,3 +1,4 @@
+import { tokens as amount } from '../../src/readable.js'
 import { decimal as exactly } from '../../src/units.ts'
 
 /** Write a whole number with thousands separators. Pure. */
@@ -14,15 +15,9 @@ export function decimal(value: bigint, decimals: number, places: number): string
   return `${value < 0n ? '−' : ''}${whole}${places > 0 ? `.${fraction}` : ''}`
 }
 
-/** Write a token amount for people: two places from 100 on, four below. Pure. */
+/** Write a token amount for people. Pure. */
 export const tokens = (assets: bigint, decimals: number, symbol: string): string =>
-  `${decimal(assets, decimals, assets >= 100n * 10n ** BigInt(decimals) ? 2 : 4)} ${symbol}`
-
-/** Write millionths of a US dollar with two places; a fraction of a cent shows as such. Pure. */
-export const dollars = (usdMicros: bigint): string =>
-  usdMicros > 0n && usdMicros < 10_000n
-    ? '<$0.01'
-    : `${usdMicros < 0n ? '−' : ''}$${decimal(usdMicros < 0n ? -usdMicros : usdMicros, 6, 2)}`
+  amount(assets, { symbol, decimals })
 
 /** Write a price that is times 10^18, exactly. Pure. */
 export const priceText = (priceWad: bigint): string => exactly(priceWad, 18)

@@ -1,4 +1,5 @@
-import { amountText, native } from '../../src/units.ts'
+import { native } from '../../src/readable.js'
+import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'

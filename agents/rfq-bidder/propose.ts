@@ -1,6 +1,7 @@
+import { usd } from '../../src/readable.js'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
 import { BPS, tokenUnit } from '../protocol/health.ts'
-import { decimal, dollars, tokens } from '../protocol/text.ts'
+import { decimal, tokens } from '../protocol/text.ts'
 import type { GasCost } from './commitments.ts'
 import type { Valued } from './lot.ts'
 import type { AuctionSeen, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
@@ -120,7 +121,7 @@ function summaryOf(offer: OfferSeen, { priced, worth, assets, gas }: Bid): strin
   return [
     `${paid(assets)} for ${tokens(offer.amount, asset.decimals, asset.symbol)}, ${decimal(partBps, 2, 2)} % of its price`,
     `limit ${paid(worth.limitAssets)}`,
-    `expect ${gain < 0n ? '' : '+'}${dollars(gain)}`,
+    `expect ${gain < 0n ? '' : '+'}${usd(gain)}`,
   ].join(', ')
 }
 

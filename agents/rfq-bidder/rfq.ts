@@ -1,4 +1,4 @@
-import { native } from '../../src/units.ts'
+import { native } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'

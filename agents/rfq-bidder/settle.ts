@@ -1,6 +1,7 @@
 import type { Address } from 'viem'
+import { native } from '../../src/readable.js'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
-import { amountText, native } from '../../src/units.ts'
+import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import type { Commitments } from './commitments.ts'

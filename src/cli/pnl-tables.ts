@@ -5,12 +5,12 @@ import type { At, Opportunity } from '../accounts/opportunities.ts'
 import { type Period, symbolOf } from '../accounts/period.ts'
 import type { Group, Result } from '../accounts/results.ts'
 import type { WorkedFor } from '../accounts/worked-for.ts'
+import { gain } from '../readable.js'
 import { decimal } from '../units.ts'
-import { usd } from './format.ts'
 import type { Table } from './table.ts'
 
 /** Write money for people; nothing where there is none. Pure. */
-const money = (micros: bigint | null): string => (micros === null ? '' : usd(String(micros)))
+const money = (micros: bigint | null): string => (micros === null ? '' : gain(micros))
 
 /** Name a role, and of what is not its signer's money whose it is. Pure. */
 const nameOf = ({

@@ -1,7 +1,8 @@
 import { printable } from '../errors.ts'
 import { facetKey, failing } from '../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../ops/status.ts'
-import { duration, shortHex, usd } from './format.ts'
+import { gain, span, usd } from '../readable.js'
+import { shortHex } from './format.ts'
 import { tableText } from './table.ts'
 
 const safe = (text: string) => printable(text, 300).replace(/0x[0-9a-f]{40,}/gi, shortHex)
@@ -9,10 +10,10 @@ const safe = (text: string) => printable(text, 300).replace(/0x[0-9a-f]{40,}/gi,
 /** Draw how a keeper stands: what is not well first, then each role, what keeps it, and what waits. Pure. */
 export function statusScreen(status: KeeperStatus): string {
   const nowMs = Date.parse(status.at)
-  const ago = (at: string | null) => (at === null ? 'never' : `${duration(nowMs - Date.parse(at))} ago`)
-  const in_ = (at: string) => `in ${duration(Math.max(0, Date.parse(at) - nowMs))}`
+  const ago = (at: string | null) => (at === null ? 'never' : `${span(nowMs - Date.parse(at))} ago`)
+  const in_ = (at: string) => `in ${span(Math.max(0, Date.parse(at) - nowMs))}`
   const { environment, chainId, version, startedAt, ready } = status
-  const up = duration(nowMs - Date.parse(startedAt))
+  const up = span(nowMs - Date.parse(startedAt))
   const head = `rolekeeper ${version} · ${environment} chain ${chainId} · up ${up} · ${ready ? 'ready' : 'NOT READY'}\n`
   const sections = [
     facetLines(status, nowMs),
@@ -42,13 +43,13 @@ function facetLines({ facets }: KeeperStatus, nowMs: number): string {
             ? ''
             : ` Fix: ${printable(fix, 1_000)}`
           : ` (because of ${because})`
-      return `${mark} ${facetKey(facet)}, for ${duration(nowMs - Date.parse(since))}: ${safe(message)}${how}\n`
+      return `${mark} ${facetKey(facet)}, for ${span(nowMs - Date.parse(since))}: ${safe(message)}${how}\n`
     },
   )
   return lines.length === 0 ? `● ${facets.length} facets, all well\n` : lines.join('')
 }
 
-const money = (micros: string | null) => (micros === null ? '-' : usd(micros))
+const money = (micros: string | null) => (micros === null ? '-' : gain(BigInt(micros)))
 
 const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
   tableOf(
@@ -57,7 +58,7 @@ const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
     status.roles,
     (role) => [
       ...[role.role, role.state === 'up' ? role.mode : role.state, ago(role.lastAct), String(role.acts)],
-      ...[String(role.live), String(role.held), usd(role.exposureUsdMicros).replace('+', '')],
+      ...[String(role.live), String(role.held), usd(BigInt(role.exposureUsdMicros))],
       ...[money(role.realizedTodayUsdMicros), money(role.markedTodayUsdMicros)],
     ],
   )

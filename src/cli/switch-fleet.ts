@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises'
 import { RolekeeperError } from '../errors.ts'
 import type { InstanceOverview } from '../fleet/overview.ts'
 import { type Switch, setControl } from '../ops/control.ts'
+import { span } from '../readable.js'
 import type { Io } from './command.ts'
 import { EXIT } from './exit-codes.ts'
-import { duration } from './format.ts'
 import type { FleetPlace } from './place.ts'
 
 /** A command to pull a switch or take it back, as it was given. */
@@ -100,7 +100,7 @@ function sayWhoObeys({ on, switch: which }: Order, heard: Heard, io: Io): void {
     io.err(
       seenMsAgo === null
         ? `${name} was never heard of, or has left: it obeys when it starts.\n`
-        : `Not heard by ${name}, last heard of ${duration(seenMsAgo)} ago: where it runs, give the command on its machine too.\n`,
+        : `Not heard by ${name}, last heard of ${span(seenMsAgo)} ago: where it runs, give the command on its machine too.\n`,
     )
   }
   for (const { name } of notYetBy) io.err(`Not yet heard by ${name}.\n`)

@@ -7,9 +7,10 @@ import type {
   SummaryEvent,
   WorkflowEvent,
 } from '../ops/events.ts'
+import { gain, span } from '../readable.js'
 import type { Role } from '../service/contract/roles.ts'
 import { isTerminal } from '../workflow/workflow.ts'
-import { duration, shortHex, shortSubject, usd, wad } from './format.ts'
+import { shortHex, shortSubject, wad } from './format.ts'
 import { type Colour, clean, drawFacet, line, type Row, row, whole } from './timeline-row.ts'
 
 /** A price is drawn when it has moved this far from the one drawn before. */
@@ -145,7 +146,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
     case 'workflow':
       return drawWorkflow(event, seen, atMs)
     case 'held': {
-      const how = `approve within ${duration(Date.parse(event.expiresAt) - atMs)} with: rolekeeper approve ${event.id.slice(0, 8)}${seen.at}`
+      const how = `approve within ${span(Date.parse(event.expiresAt) - atMs)} with: rolekeeper approve ${event.id.slice(0, 8)}${seen.at}`
       const text = `${name(event.id)}  ${event.check}: ${event.message}`
       return [row('?', 'held', clean(text), 'yellow'), row(' ', '', how)]
     }
@@ -179,7 +180,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
 }
 
 const name = (id: string) => id.slice(0, 6)
-const took = (id: string, ms: number) => `${name(id)}  ${duration(ms).padStart(8)}`
+const took = (id: string, ms: number) => `${name(id)}  ${span(ms).padStart(8)}`
 
 /** How a switch that was pulled or taken back is drawn. */
 const SWITCHED = {
@@ -252,7 +253,7 @@ function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly 
   if (!isTerminal(state)) return seen.several ? [] : [row('│', state, took(id, event.durationMs), 'gray')]
   const beganMs = seen.begun.get(id)
   seen.begun.delete(id)
-  const total = beganMs === undefined ? '' : `  total ${duration(atMs - beganMs)}`
+  const total = beganMs === undefined ? '' : `  total ${span(atMs - beganMs)}`
   const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
   const [mark, colour] = ENDS[state] ?? ['✗', 'yellow']
   const who = seen.several ? `${name(id)}  ${event.role.padEnd(13)}` : took(id, event.durationMs)
@@ -266,13 +267,13 @@ function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly R
     const ended = parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'
     return [`${role}: ${ended}`, ...sumsOf(money[role])].join(', ')
   })
-  return [row('■', 'summary', [...roles, `in ${duration(durationMs)}`].join(' · '), 'green')]
+  return [row('■', 'summary', [...roles, `in ${span(durationMs)}`].join(' · '), 'green')]
 }
 
 /** In the words of `pnl`, whose moved, gas and positions are what is realised. */
 function sumsOf(money: SummaryEvent['money'][Role] | undefined): readonly string[] {
   if (money === undefined) return []
   const { saidUsdMicros, realizedUsdMicros, markedUsdMicros } = money
-  const said = saidUsdMicros === undefined ? [] : [`said ${usd(saidUsdMicros)}`]
-  return [...said, `realised ${usd(realizedUsdMicros)}`, `marked ${usd(markedUsdMicros)}`]
+  const said = saidUsdMicros === undefined ? [] : [`said ${gain(BigInt(saidUsdMicros))}`]
+  return [...said, `realised ${gain(BigInt(realizedUsdMicros))}`, `marked ${gain(BigInt(markedUsdMicros))}`]
 }

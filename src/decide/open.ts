@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { type Checked, RolekeeperError, refuse } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
+import { span } from '../readable.js'
 import type { Role } from '../service/contract/roles.ts'
-import { duration } from '../units.ts'
 import { idempotencyKey, opportunityKey } from '../workflow/keys.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { LastRound } from '../workflow/round.ts'
@@ -97,10 +97,7 @@ function nextRound(
   const leftMs = last.updatedAtMs + waitMs - nowMs
   // More than the whole wait is left only where the clock was put back: that is no reason to stand still.
   if (leftMs > 0 && leftMs <= waitMs)
-    return refuse(
-      'backing_off',
-      `The last try ended ${last.state}; the next may begin in ${duration(leftMs)}.`,
-    )
+    return refuse('backing_off', `The last try ended ${last.state}; the next may begin in ${span(leftMs)}.`)
   // What nobody proposed for as long was no duty meanwhile.
   const isFresh = hasClaimed || nowMs - last.updatedAtMs > OVERDUE_MS
   const refusedSinceMs = isFresh ? nowMs : last.refusedSinceMs

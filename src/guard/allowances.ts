@@ -1,5 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import { duration, usd } from '../units.ts'
+import { span, usd } from '../readable.js'
 import { type Used, type Uses, usedBy } from '../workflow/uses.ts'
 import { BUDGET_MS, partOf, type UsedParts } from './budget.ts'
 import type { Allowance, UseKind } from './policy/allowances.ts'
@@ -163,7 +163,7 @@ function judge(
     if (calls <= allowance.callsMax) return null
     return refuse(
       'allowance_calls',
-      `With this one, ${calls} calls of ${what} would be made in ${duration(perMs)}; ${path} allows ${allowance.callsMax}. Fix: wait, or raise it.`,
+      `With this one, ${calls} calls of ${what} would be made in ${span(perMs)}; ${path} allows ${allowance.callsMax}. Fix: wait, or raise it.`,
     )
   }
   // What moves nothing is in no allowance's way.
@@ -172,7 +172,7 @@ function judge(
   const { mostUsdMicros, refillUsdMicros } = allowance
   return refuse(
     `allowance_${of}`,
-    `${usd(usdMicros)} would move with ${what}; of ${path} ${usd(left)} are left, of ${usd(mostUsdMicros)} with ${usd(refillUsdMicros)} back in ${duration(perMs)}. Fix: wait, or raise it.`,
+    `${usd(usdMicros)} would move with ${what}; of ${path} ${usd(left)} are left, of ${usd(mostUsdMicros)} with ${usd(refillUsdMicros)} back in ${span(perMs)}. Fix: wait, or raise it.`,
   )
 }
 

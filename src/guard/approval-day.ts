@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
-import { tokens, usd } from '../units.ts'
+import { usd } from '../readable.js'
+import { tokens } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Note } from '../workflow/workflow.ts'
 import type { Approval } from './approval.ts'

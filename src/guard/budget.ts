@@ -1,6 +1,7 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
+import { counted, native, usd } from '../readable.js'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import { amountText, counted, native, usd } from '../units.ts'
+import { amountText } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { StandingAllowance } from '../workflow/workflow.ts'
 import type { Limits } from './policy/policy.ts'
@@ -127,19 +128,20 @@ export function budgetStates(
     const windowMs = BUDGETS_MS[index] ?? BUDGET_MS
     const { usdMicrosMax, gasWeiMax, revertsMax } = limits[key]
     const worst = worstType(spent)
-    const reverts = (amount: bigint) => counted(amount, worst === '' ? 'reverts' : `reverts of ${worst}`)
+    const ofWorst = worst === '' ? '' : ` of ${worst}`
     const isOfWorst = ({ reverted, workflowType }: SpendRow) => reverted && (workflowType ?? worst) === worst
     const budgets: readonly Rolling[] = [
       ['usd', 'movedMax', spent.usdMicros, usdMicrosMax, usd, (row) => row.usdMicros > 0n],
       ['gas', 'gasMax', spent.gasWei, gasWeiMax, native, (row) => row.gasWei > 0n],
-      ['reverts', 'revertsMax', BigInt(mostReverts(spent)), BigInt(revertsMax), reverts, isOfWorst],
+      ['reverts', 'revertsMax', BigInt(mostReverts(spent)), BigInt(revertsMax), String, isOfWorst],
     ]
     return budgets.flatMap(([kind, setting, used, most, text, counts]) => {
       if (most === 0n) return []
       const times = reservations.filter((row) => row.atMs > nowMs - windowMs && counts(row))
       return {
         ...{ name: `${kind}_per_${name}`, check: `${ROLE.check}_${name}_${kind}`, part: partOf(used, most) },
-        ...{ used: text(used), limit: text(most), left: text(most > used ? most - used : 0n) },
+        ...{ used: text(used), left: text(most > used ? most - used : 0n) },
+        limit: kind === 'reverts' ? `${counted(most, 'revert')}${ofWorst}` : text(most),
         freesAtMs: times.length === 0 ? null : windowMs + Math.min(...times.map(({ atMs }) => atMs)),
         setting: `limits.${key}.${setting}`,
       }

@@ -1,7 +1,7 @@
 import { type Address, type Hex, serializeTransaction } from 'viem'
 import type { Frame, Head, Nodes, SimulatedTransaction, SimulationResult } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { native } from '../units.ts'
+import { native } from '../readable.js'
 import { dataFeeAtMostWei, type TokenChange } from '../workflow/slot.ts'
 import type { Clearance, FrozenAnswer, StandingAllowance } from '../workflow/workflow.ts'
 import { agreed } from './agreed.ts'

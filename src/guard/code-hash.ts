@@ -5,7 +5,7 @@ import { contentHash } from './content-hash.ts'
 /** The code that verdicts rest on beside the policy: the guard itself, what it uses of ours, and what we assume of the service. */
 const SOURCES = ['guard', 'service/contract', 'workflow'].map((name) => join(import.meta.dirname, '..', name))
 /** What is ours besides, and which libraries it decodes and hashes by. */
-const FILES = ['../units.ts', '../errors.ts', '../../package.json'].map((name) =>
+const FILES = ['../units.ts', '../readable.js', '../errors.ts', '../../package.json'].map((name) =>
   join(import.meta.dirname, name),
 )
 

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../errors.ts'
-import { duration } from '../units.ts'
+import { span } from '../readable.js'
 import type { FrozenAnswer } from '../workflow/workflow.ts'
 import type { Freshness } from './policy/policy.ts'
 
@@ -26,13 +26,13 @@ export function checkAnswerAge(
   if (ageMs > ageMsMax) {
     return refuse(
       'stale_snapshot',
-      `The snapshot is ${duration(ageMs)} old; the policy allows ${duration(ageMsMax)}. Fix: check the service's indexer lag, or raise freshness.ageMax.`,
+      `The snapshot is ${span(ageMs)} old; the policy allows ${span(ageMsMax)}. Fix: check the service's indexer lag, or raise freshness.ageMax.`,
     )
   }
   if (nowMs < notAfterMs) return null
   return refuse(
     'expired',
-    `The answer ended ${duration(nowMs - notAfterMs)} ago, ${duration(expiryMarginMs)} of margin counted.`,
+    `The answer ended ${span(nowMs - notAfterMs)} ago, ${span(expiryMarginMs)} of margin counted.`,
   )
 }
 
@@ -49,13 +49,13 @@ export function checkHeadAge(
   if (ageMs > headAgeMsMax) {
     return refuse(
       'head_stale',
-      `Our node's head is ${duration(ageMs)} old; the policy allows ${duration(headAgeMsMax)}. Fix: check the node, or raise freshness.headAgeMax.`,
+      `Our node's head is ${span(ageMs)} old; the policy allows ${span(headAgeMsMax)}. Fix: check the node, or raise freshness.headAgeMax.`,
     )
   }
   if (-ageMs <= headAgeMsMax) return null
   return refuse(
     'clock_behind',
-    `Our clock is ${duration(-ageMs)} behind our node's head; the policy allows ${duration(headAgeMsMax)}. Fix: set the clock.`,
+    `Our clock is ${span(-ageMs)} behind our node's head; the policy allows ${span(headAgeMsMax)}. Fix: set the clock.`,
   )
 }
 

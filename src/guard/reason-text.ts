@@ -1,5 +1,6 @@
+import { native, span, usd } from '../readable.js'
 import type { Deployment } from '../service/contract/deployment.ts'
-import { amountText, baseUnits, counted, decimal, duration, native, percent, time, usd } from '../units.ts'
+import { amountText, baseUnits, counted, decimal, percent, time } from '../units.ts'
 import type { Proposal, Reason } from '../workflow/proposal.ts'
 import type { Subject } from './policy/conditions.ts'
 import { figureText } from './policy/figures.ts'
@@ -13,8 +14,8 @@ const UNITS: readonly (readonly [RegExp, (value: bigint) => string])[] = [
   [/Wei$/, native],
   [/Wad$/, (value) => decimal(value, 18)],
   [/Bps(?:After)?$/, percent],
-  [/Ms$/, (value) => (value < MOMENT_S * 1_000n ? duration(value) : time(value / 1_000n))],
-  [/[a-z]S$/, (value) => (value < MOMENT_S ? duration(value * 1_000n) : time(value))],
+  [/Ms$/, (value) => (value < MOMENT_S * 1_000n ? span(value) : time(value / 1_000n))],
+  [/[a-z]S$/, (value) => (value < MOMENT_S ? span(value * 1_000n) : time(value))],
   [/^gas$|Gas$/, (value) => counted(value, 'gas')],
 ]
 

@@ -9,8 +9,8 @@ import { readWorth, type Worth, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { Signers } from '../pipeline/transactions/safe.ts'
+import { span, usd } from '../readable.js'
 import type { Role } from '../service/contract/roles.ts'
-import { duration, usd } from '../units.ts'
 import { createRenewed } from './renewed.ts'
 
 /**
@@ -137,7 +137,7 @@ export function createLossBudget(
         ? null
         : refuse(
             'worth_not_read',
-            `Of what is owned by ${owners.join(' and ')}, nothing was read for ${duration(sinceMs - (sinceMs % LOOK_EVERY_MS))}, so nothing is known of losses; nothing new begins.`,
+            `Of what is owned by ${owners.join(' and ')}, nothing was read for ${span(sinceMs - (sinceMs % LOOK_EVERY_MS))}, so nothing is known of losses; nothing new begins.`,
           )
     },
   }

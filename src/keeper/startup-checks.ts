@@ -9,6 +9,7 @@ import { askPins, slotsOf } from '../guard/pins.ts'
 import { pinsOf } from '../guard/policy/deployment.ts'
 import { createReads } from '../guard/views.ts'
 import type { Log } from '../ops/log.ts'
+import { span } from '../readable.js'
 import { askWhetherThere } from '../service/answering.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
@@ -18,7 +19,6 @@ import {
   OPERATIONS,
   type OperationId,
 } from '../service/contract/operations.ts'
-import { duration } from '../units.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { ANSWER_MS_MAX } from './doctor/finding.ts'
 
@@ -205,7 +205,7 @@ export async function proveServiceThere(
   const answering = await askWhetherThere(url, ANSWER_MS_MAX, nowMs)
   if (answering !== null && answering.status < 500) return
   const what =
-    answering === null ? `gave no answer within ${duration(ANSWER_MS_MAX)}` : `answers ${answering.status}`
+    answering === null ? `gave no answer within ${span(ANSWER_MS_MAX)}` : `answers ${answering.status}`
   throw new RolekeeperError('service.unreachable', `The service at ${new URL(url).host} ${what}.`, {
     fix: `check that the service is up and that service.url, ${url}, is right; then start again.`,
     retry: 'later',

@@ -2,10 +2,10 @@ import type { Address } from 'viem'
 import type { BorrowerCollection, Change, Fold, Rows } from '../../agents/rows.ts'
 import { type Clock, endsWithin } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import { span } from '../readable.js'
 import { worstFreshness } from '../service/collection.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Freshness } from '../service/contract/resources.ts'
-import { duration } from '../units.ts'
 import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
 import type { Listed } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
@@ -285,7 +285,7 @@ class SweptBook<Book> implements KeptBook<Book> {
     const ageMs = monotonicMs - this.#swept.beganAtMs
     const allowedMs = Math.max(this.#deps.limits.ageMsMax, 2 * this.#everyMs() + this.#swept.tookMs)
     if (ageMs <= allowedMs) return null
-    return `${this.collections.join(' and ')} were swept ${duration(ageMs)} ago; ${duration(allowedMs)} are allowed`
+    return `${this.collections.join(' and ')} were swept ${span(ageMs)} ago; ${span(allowedMs)} are allowed`
   }
 
   close(): void {

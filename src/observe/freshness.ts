@@ -1,8 +1,8 @@
 import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
 import { printable } from '../errors.ts'
+import { span } from '../readable.js'
 import type { Freshness } from '../service/contract/resources.ts'
-import { duration } from '../units.ts'
 import type { Listed } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
@@ -36,14 +36,12 @@ export function freshnessOf(
   const headAgeMs = Math.max(0, sinceHeadMs)
   let ageMs = headAgeMs
   if (headAgeMs > limits.headAgeMsMax) {
-    problems.push(
-      `our node's head is ${duration(headAgeMs)} old; the policy allows ${duration(limits.headAgeMsMax)}`,
-    )
+    problems.push(`our node's head is ${span(headAgeMs)} old; the policy allows ${span(limits.headAgeMsMax)}`)
   }
   // By a clock that is behind, everything is young.
   if (-sinceHeadMs > limits.headAgeMsMax) {
     problems.push(
-      `our clock is ${duration(-sinceHeadMs)} behind our node's head; the policy allows ${duration(limits.headAgeMsMax)}`,
+      `our clock is ${span(-sinceHeadMs)} behind our node's head; the policy allows ${span(limits.headAgeMsMax)}`,
     )
   }
   const ours = problems.length
@@ -52,7 +50,7 @@ export function freshnessOf(
     ageMs = Math.max(ageMs, lagMs)
     if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${printable(freshness.status)}`)
     if (lagMs > limits.ageMsMax) {
-      problems.push(`${name} lags ${duration(lagMs)}; the policy allows ${duration(limits.ageMsMax)}`)
+      problems.push(`${name} lags ${span(lagMs)}; the policy allows ${span(limits.ageMsMax)}`)
     }
     const blocks = blockProblem(freshness.blockNumber, head, limits)
     if (blocks !== null) problems.push(`${name} ${blocks}`)
@@ -63,7 +61,7 @@ export function freshnessOf(
   const message = [...problems, ...dropped].join('; ')
   const isOurs = problems.length > 0 && problems.length === ours && others.length === 0
   return {
-    ...{ ok: problems.length === 0, ageMs, message: message === '' ? `${duration(ageMs)} old` : message },
+    ...{ ok: problems.length === 0, ageMs, message: message === '' ? `${span(ageMs)} old` : message },
     ...(isOurs ? { isOurs } : {}),
   }
 }

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { type Checked, invariant, type Refusal } from '../errors.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
-import { duration } from '../units.ts'
+import { span } from '../readable.js'
 import type { Slot } from '../workflow/slot.ts'
 import { moved, type Step } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
@@ -37,7 +37,7 @@ export async function claim(workflow: Workflow, deps: ClaimDeps): Promise<Step> 
   invariant(clearance !== undefined, `workflow ${workflow.id} is cleared without a clearance`)
   const nowMs = deps.nowMs()
   if (nowMs >= clearance.notAfterMs) {
-    const message = `The clearance ended ${duration(nowMs - clearance.notAfterMs)} ago; nothing was claimed.`
+    const message = `The clearance ended ${span(nowMs - clearance.notAfterMs)} ago; nothing was claimed.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'clearance_expired', message } }))
   }
   // Either way: by a clock that was put back, every clearance is young.

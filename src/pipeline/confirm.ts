@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { BlockName } from '../chain/finality.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { Journal } from '../journal/journal.ts'
+import { span } from '../readable.js'
 import type { WorkflowProgress } from '../service/contract/assumptions.ts'
 import { isOwn } from '../service/contract/workflow-types.ts'
-import { duration } from '../units.ts'
 import { isMetadata } from '../workflow/metadata.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
@@ -112,7 +112,7 @@ export async function confirm(workflow: Workflow, deps: ConfirmDeps): Promise<St
 const unknownBlocks = ({ id }: Workflow, ms: number) =>
   new RolekeeperError(
     'workflow.unconfirmed',
-    `After ${duration(ms - (ms % 1_000))} the nodes do not say whether the blocks of workflow ${id} stand.`,
+    `After ${span(ms - (ms % 1_000))} the nodes do not say whether the blocks of workflow ${id} stand.`,
     {
       fix: 'compare the nodes in `chain.nodes`, and look for the transactions of this workflow.',
       facts: { workflowId: id },
@@ -131,7 +131,7 @@ const unconfirmed = ({ id, proposal }: Workflow, word: Said, ms: number) => {
       ]
   return new RolekeeperError(
     'workflow.unconfirmed',
-    `Workflow ${id} ${done}, and after ${duration(ms - (ms % 1_000))} the service ${word}.`,
+    `Workflow ${id} ${done}, and after ${span(ms - (ms % 1_000))} the service ${word}.`,
     { fix, facts: { workflowId: id, said: word } },
   )
 }

@@ -1,4 +1,4 @@
-import { duration } from '../units.ts'
+import { span } from '../readable.js'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
 
@@ -40,13 +40,13 @@ export async function hold(workflow: Workflow, deps: HoldDeps): Promise<Step | n
   const nowMs = deps.nowMs()
   if (known.approvedAtMs !== undefined) {
     if (nowMs < known.untilMs) return null
-    const message = `It was approved, and could not begin within ${duration(deps.expiresAfterMs)} of being asked about.`
+    const message = `It was approved, and could not begin within ${span(deps.expiresAfterMs)} of being asked about.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
   if (nowMs >= known.untilMs) {
     const given =
       known.approvals.length === 0 ? 'Nobody' : `${known.approvals.length} of ${known.shown.quorum}`
-    const message = `${given} approved it within ${duration(deps.expiresAfterMs)}.`
+    const message = `${given} approved it within ${span(deps.expiresAfterMs)}.`
     return moved(move(workflow, 'expired', nowMs, { note: { check: 'approval_expired', message } }))
   }
   const { approved, rejected } = await deps.answers(workflow, known.hash)

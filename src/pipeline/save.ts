@@ -1,6 +1,6 @@
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import { span } from '../readable.js'
 import { blockedText } from '../service/contract/blocked-reasons.ts'
-import { duration } from '../units.ts'
 import { type Answered, freeze } from '../workflow/answered.ts'
 import { approvalOver } from '../workflow/approval-over.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
@@ -124,7 +124,7 @@ const isLate = (sinceMs: number, nowMs: number): boolean => Math.abs(nowMs - sin
 
 const TOO_LATE = refuse(
   'save_too_late',
-  `It was to be sent more than ${duration(SAVE_MS_MAX)} ago, and something else may have been saved since.`,
+  `It was to be sent more than ${span(SAVE_MS_MAX)} ago, and something else may have been saved since.`,
 )
 
 const held = () =>

@@ -3,7 +3,7 @@ import { type Address, type Hex, hashMessage, isAddressEqual, size } from 'viem'
 import { createSiweMessage, parseSiweMessage } from 'viem/siwe'
 import type { Clock } from '../clock.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { duration } from '../units.ts'
+import { span } from '../readable.js'
 import type { ServiceClient } from './client.ts'
 import type { Assumptions } from './contract/assumptions.ts'
 
@@ -78,13 +78,13 @@ export function checkChallenge(
 
 function checkTimes(issuedAtMs: number, expiresAtMs: number, nowMs: number): Refusal | undefined {
   if (issuedAtMs > nowMs + CLOCK_SKEW_MS)
-    return refuse('challenge_time', `The challenge was issued ${duration(issuedAtMs - nowMs)} from now.`)
+    return refuse('challenge_time', `The challenge was issued ${span(issuedAtMs - nowMs)} from now.`)
   if (expiresAtMs <= nowMs)
-    return refuse('challenge_time', `The challenge expired ${duration(nowMs - expiresAtMs)} ago.`)
+    return refuse('challenge_time', `The challenge expired ${span(nowMs - expiresAtMs)} ago.`)
   if (expiresAtMs > nowMs + CHALLENGE_LIFE_MS_MAX)
     return refuse(
       'challenge_time',
-      `The challenge lives ${duration(expiresAtMs - nowMs)} more; ${duration(CHALLENGE_LIFE_MS_MAX)} are allowed.`,
+      `The challenge lives ${span(expiresAtMs - nowMs)} more; ${span(CHALLENGE_LIFE_MS_MAX)} are allowed.`,
     )
   return undefined
 }
@@ -176,7 +176,7 @@ export function createWalletSession(
     if (opening === undefined && waitMs > 0)
       return refuse(
         'session_too_soon',
-        `A session may be opened in ${duration(waitMs)}: one try every ${duration(OPEN_EVERY_MS_MIN)} is allowed.`,
+        `A session may be opened in ${span(waitMs)}: one try every ${span(OPEN_EVERY_MS_MIN)} is allowed.`,
       )
     opening ??= open().finally(() => {
       opening = undefined

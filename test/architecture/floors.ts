@@ -6,7 +6,7 @@ import { type Edge, isPackage, isProduct, type Rule, reachOf, shown, type Tree }
  * returns and what a workflow carries.
  */
 const FLOORS: readonly (readonly string[])[] = [
-  ['clock', 'errors', 'units'],
+  ['clock', 'errors', 'units', 'readable'],
   ['service/contract', 'agents/protocol'],
   ['service', 'chain', 'sign', 'workflow', 'agents/rows.ts', 'agents/board.ts'],
   ['agents/agent.ts'],
@@ -25,7 +25,7 @@ export function roomOf(path: string): string {
   const [top = '', folder = '', inner = '', ...deeper] = path.split('/')
   if (top !== 'src') return top === 'agents' ? `agents/${folder}` : top
   if (folder === 'service' && inner === 'contract' && deeper.length > 0) return 'service/contract'
-  return folder.replace(/\.ts$/, '')
+  return folder.replace(/\.[jt]s$/, '')
 }
 
 const isRole = (room: string) => /^agents\/(?!protocol$)[^.]+$/.test(room)
@@ -108,17 +108,19 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   'agents/board.ts': [],
   'agents/agent.ts': [
     'units',
+    'readable',
     'workflow',
     'service/contract',
     'agents/rows.ts',
     'agents/board.ts',
     'agents/protocol',
   ],
-  'agents/protocol': ['units', 'agents/agent.ts'],
+  'agents/protocol': ['units', 'readable', 'agents/agent.ts'],
   // errors.ts makes texts of others printable, which is pure.
   'agents/ROLE': [
     'errors',
     'units',
+    'readable',
     'workflow',
     'service/contract',
     'agents/rows.ts',

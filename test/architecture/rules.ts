@@ -15,7 +15,7 @@ export type Held = {
 }
 
 const ROOMS =
-  'chain/nodes config/config decide/loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer units workflow/workflow clock'
+  'chain/nodes config/config decide/loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer units readable workflow/workflow clock'
 const everything = ROOMS.split(' ').map((name) => `import '../${name}.ts'`)
 
 /** Statements on so many lines. */
@@ -207,7 +207,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: shapes.mostFilesAreSmall,
     caught: [Object.fromEntries(smallFiles)],
   },
-  'src/ has at most 19 entries': {
+  'src/ has at most 20 entries': {
     rule: shapes.srcIsSurveyable,
     caught: [Object.fromEntries(folders)],
   },

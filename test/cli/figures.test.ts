@@ -29,12 +29,12 @@ it('writes each figure of a decision with the unit that its name says', () => {
       seizeAssets: '0.00000001 cbBTC',
       otherAssets: '7 base units',
       ...{ value: '1.018586 a share', supply: '3 base units of shares' },
-      gasUsdMicros: '1.5 USD',
+      gasUsdMicros: '$1.50',
       gasWei: '30 gwei',
     },
-    ...{ healthFactorWad: '0.987', haircutBps: '1.25 %', gas: '450,000 gas', ageMs: '1,500 ms' },
+    ...{ healthFactorWad: '0.987', haircutBps: '1.25 %', gas: '450,000 gas', ageMs: '1.5 s' },
     supplyRateBpsAfter: '2.22 %',
-    ...{ leftS: '90 s', settleableAtS: '2026-10-14T17:46:40.000Z', atMs: '2026-10-14T17:46:40.000Z' },
+    ...{ leftS: '1 min 30 s', settleableAtS: '2026-10-14T17:46:40.000Z', atMs: '2026-10-14T17:46:40.000Z' },
     ...{ state: 'open', claimId: '7' },
   })
 })

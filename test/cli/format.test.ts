@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { duration, shortHex, shortSubject, usd, wad } from '../../src/cli/format.ts'
+import { shortHex, shortSubject, wad } from '../../src/cli/format.ts'
 
 describe('figures', () => {
   it.each([
@@ -10,26 +10,6 @@ describe('figures', () => {
     ['1', 18, '0.000000000000000001'],
   ])('writes %s wad cut after %i decimals as %s', (text, decimals, written) => {
     expect(wad(text, decimals)).toBe(written)
-  })
-
-  it.each([
-    ['0', '+$0.00'],
-    ['4999', '+$0.00'],
-    ['5000', '+$0.01'],
-    ['-41200000', '-$41.20'],
-    ['1234567890000', '+$1,234,567.89'],
-  ])('writes %s millionths of a dollar as %s', (micros, written) => {
-    expect(usd(micros)).toBe(written)
-  })
-
-  it('writes durations in the unit that reads best', () => {
-    expect([0, 999, 1_000, 59_990, 60_000].map(duration)).toEqual([
-      '0 ms',
-      '999 ms',
-      '1.00 s',
-      '59.99 s',
-      '1.0 min',
-    ])
   })
 
   it('shortens addresses, and nothing else', () => {

@@ -187,14 +187,14 @@ describe('the timeline', () => {
           2.3s  │ signed     a1b2c3     62 ms  nonce 4  0x9c00…4e21
           2.3s  │ sent       a1b2c3      6 ms  nonce 4  0x9c00…4e21
           3.2s  │ mined      a1b2c3    932 ms  nonce 4  0x9c00…4e21  block 118
-          5.2s  │ final      a1b2c3    2.00 s  nonce 4  0x9c00…4e21
+          5.2s  │ final      a1b2c3       2 s  nonce 4  0x9c00…4e21
           5.2s  │ confirmed  a1b2c3    3.00 s
-          6.2s  ✓ succeeded  a1b2c3    1.02 s  total 4.09 s
+          6.2s  ✓ succeeded  a1b2c3    1.01 s  total 4.08 s
           6.2s  + gained     a1b2c3  paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
           6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
-         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1.0 min
+         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1 min
       "
     `)
   })
@@ -263,7 +263,7 @@ describe('what waits for a person, and what is in shadow', () => {
     }
     expect(drawn([held])).toEqual([
       '    0.0s  ? held       a1b2c3  approval_always: The policy asks.',
-      '                       approve within 15.0 min with: rolekeeper approve a1b2c3d4',
+      '                       approve within 15 min with: rolekeeper approve a1b2c3d4',
     ])
     // Pasted into a terminal it has to reach this keeper, not the one of the folder.
     const place = placeText({ config: 'config/my keeper.yaml' })

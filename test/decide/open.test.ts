@@ -6,7 +6,6 @@ import { openProposal } from '../../src/decide/open.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
-import { DURATION, parseAmount } from '../../src/units.ts'
 import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
 import { proposalOf, SIGNER, slotOf } from '../support/workflows.ts'
 
@@ -24,11 +23,6 @@ afterEach(() => journal.close())
 const OPENER = { role: 'liquidator', chainId: 31_337, signer: SIGNER, shadow: false } as const
 const open = (changes: Parameters<typeof proposalOf>[0] = {}) =>
   openProposal(proposalOf(changes), OPENER, { nowMs: () => nowMs, journal, alarm })
-/** How long a refusal says to wait, ms. */
-function waitIn(message: string): number {
-  const parsed = parseAmount(/begin in (.+)\.$/.exec(message)?.[1] ?? '', DURATION)
-  return parsed.ok ? Number(parsed.amount) : Number.NaN
-}
 const opened = async () => {
   const result = await open()
   if (!result.ok) throw new TypeError(result.message)
@@ -127,17 +121,14 @@ describe('opening a proposal', () => {
   })
 
   it('backs off two seconds, then four, up to two minutes, to the millisecond', async () => {
-    const waits: number[] = []
-    for (let round = 0; round < 8; round += 1) {
+    for (const waitMs of [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 120_000, 120_000]) {
       await end('refused')
-      const endedMs = nowMs
-      const result = await open()
-      nowMs += waitIn(result.ok ? '' : result.message) - 1
+      nowMs += waitMs - 1
       expect(await check()).toBe('backing_off')
       nowMs += 1
-      waits.push(nowMs - endedMs)
     }
-    expect(waits).toEqual([2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 120_000, 120_000])
+    // Each round begins as soon as it may, or it could not end.
+    await end('refused')
   })
 
   it('does not wait for a clock that was put back', async () => {

@@ -260,7 +260,7 @@ describe('an allowance', () => {
     }
     const spent = [claimed(500_000, 1, usesAt(MARKET))]
     expect(say(spent, usesAt(MARKET))).toContain(
-      `10 USD would move with market ${MARKET}; of limits.allowances[0] 0 USD are left, of 100,000 USD`,
+      `$10 would move with market ${MARKET}; of limits.allowances[0] $0 are left, of $100,000`,
     )
     expect(say([claimed(500_000, 1)])).toContain('with a market that is not known; of')
     expect(say(spent, ['market'])).toContain(`with market ${MARKET}; of`)

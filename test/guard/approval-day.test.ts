@@ -28,8 +28,7 @@ describe('what adds up over 24 hours', () => {
     })
     expect(why([...tenth, row(10_000_000n)], 1n, limits(undefined, 100_000_000n))).toEqual({
       check: 'approval_adds_up_usd',
-      message:
-        'With this, 100.000001 USD would move in 24 h that nobody approved; the policy asks above 100 USD.',
+      message: 'With this, $100.00 would move in 24 h that nobody approved; the policy asks above $100.',
     })
   })
 
@@ -66,7 +65,7 @@ describe('what adds up over 24 hours', () => {
   it('is said with and without what people approved', () => {
     const day = dayOf([row(2_000_000n), row(3_000_000n, { approved: true })], NOW_MS)
     expect(showDay(exposure(4_000_000n), day)).toBe(
-      '9 USD in 24 h with this one, 6 USD of it not approved by anybody yet',
+      '$9 in 24 h with this one, $6 of it not approved by anybody yet',
     )
   })
 })

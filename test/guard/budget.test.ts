@@ -52,8 +52,8 @@ it('says of each budget what is used of how much, what is left, and when the fir
   const of = (name: string) => states.find((each) => each.name === name)
   expect(of('usd_per_hour')).toMatchObject({
     part: 1,
-    used: '0.00025 USD',
-    left: '0 USD',
+    used: '$0.00025',
+    left: '$0',
     check: 'limit_hour_usd',
   })
   expect(of('gas_per_hour')).toMatchObject({ part: 0.25, freesAtMs: NOW_MS - 2_000 + HOUR_MS })
@@ -61,14 +61,14 @@ it('says of each budget what is used of how much, what is left, and when the fir
   expect(of('reverts_per_hour'), 'of the type of which the most reverted').toEqual({
     ...{ name: 'reverts_per_hour', check: 'limit_hour_reverts', part: 1 },
     ...{ setting: 'limits.perHour.revertsMax', freesAtMs: NOW_MS - 3_000 + HOUR_MS },
-    used: '2 reverts of role.liquidator.liquidate',
+    used: '2',
     limit: '2 reverts of role.liquidator.liquidate',
-    left: '0 reverts of role.liquidator.liquidate',
+    left: '0',
   })
   const at = (nowMs: number) =>
     budgetStates(limits, rows, nowMs).find((each) => each.check === 'limit_hour_reverts')
   expect(at(NOW_MS - 3_000 + HOUR_MS)?.part, 'then it is').toBe(0.5)
-  expect(at(NOW_MS + HOUR_MS)).toMatchObject({ used: '0 reverts', freesAtMs: null })
+  expect(at(NOW_MS + HOUR_MS)).toMatchObject({ used: '0', freesAtMs: null })
 })
 
 describe('budgets', () => {
@@ -104,7 +104,7 @@ describe('budgets', () => {
     const options = { reservations: [], limits, nowMs: NOW_MS }
     expect(checkBudget({ ...options, ask: { usdMicros: 101n, gasWei: 0n } })).toMatchObject({
       message: expect.stringContaining(
-        'With this one, 0.000101 USD would move in one workflow; the policy allows 0.0001 USD.',
+        'With this one, $0.00010 would move in one workflow; the policy allows $0.0001.',
       ),
     })
   })

@@ -122,7 +122,7 @@ inOrder('what may be lost, on one chain', () => {
     await lose(1n)
     await look(budget)
     expect(safe).toEqual([
-      `${scene.liquidator} loss_above_limit: The liquidator lost 2,000.000001 USD in the last hour; the policy allows 2,000 USD.`,
+      `${scene.liquidator} loss_above_limit: The liquidator lost $2,000.00 in the last hour; the policy allows $2,000.`,
     ])
     // Released, it has one budget more: what was lost before is not lost again.
     await lose(usd('1000'))

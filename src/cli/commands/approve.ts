@@ -1,12 +1,12 @@
 import { printable } from '../../errors.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { span } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { ShownCall, ShownChange } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { answerHeld, findHeld, type Held } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
-import { duration } from '../format.ts'
 import { heldUpText } from '../held-up.ts'
 import { checkRole } from '../keeper-there.ts'
 import { KEY } from '../person-key.ts'
@@ -91,7 +91,7 @@ function listOf(held: readonly Workflow[], at: string): string {
   const rows = held.map((each) => {
     const { id, role, proposal, hold } = each
     const what = proposal.workflowType.split('.').at(-1) ?? ''
-    const when = duration(expiresInMs(each))
+    const when = span(expiresInMs(each))
     const cells = [
       id.slice(0, 8),
       role,
@@ -118,7 +118,7 @@ function screenOf(workflow: Held, at: string, heldUp: string | null): string {
   const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
   return [
     ...headOf(workflow),
-    `  asked by ${line(askedBy)}, expires in ${duration(expiresInMs(workflow))}`,
+    `  asked by ${line(askedBy)}, expires in ${span(expiresInMs(workflow))}`,
     '',
     `Signed by ${signer} on chain ${chainId}, nothing but:`,
     ...calls.flatMap(callLines),

@@ -3,9 +3,10 @@ import type { FleetOverview, InstanceOverview, SeatOverview } from '../../fleet/
 import { readJournal } from '../../journal/open.ts'
 import type { RedisHealth } from '../../journal/redis/health.ts'
 import type { Pull } from '../../ops/control.ts'
+import { span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { duration, shortHex } from '../format.ts'
+import { shortHex } from '../format.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
 
 /** `rolekeeper fleet`: who holds what, and how its Redis is. */
@@ -99,7 +100,7 @@ function redisLines({ server, version, role, problem, ...more }: RedisHealth): r
           .map(([name, value]) => `${name} ${value}`)
           .join(', ')
   return [
-    `  Redis ${version} at ${server}, ${role}, up ${duration(more.upSeconds * 1_000)}; ${megabytes(memory.usedBytes)}, ${limit}`,
+    `  Redis ${version} at ${server}, ${role}, up ${span(more.upSeconds * 1_000)}; ${megabytes(memory.usedBytes)}, ${limit}`,
     `  ${kept}; last write ${aof.lastWrite}, last rewrite ${aof.lastRewrite}${aof.isRewriting ? ', rewriting' : ''}`,
     `  ${replicas.online} replicas online, ${replicas.wanted} waited for; generation ${generation}${parents.length === 0 ? '' : `, after ${parents[0]}`}, sequence ${sequence}`,
     ...(problem === null ? [] : [`  No instance starts on it: ${problem.code}: ${problem.message}`]),
@@ -143,9 +144,9 @@ function instanceLine({ name, zone, release, seenMsAgo, isSilent, ...more }: Ins
     `  ${name}`,
     ...(zone === null ? [] : [zone]),
     release,
-    `${isSilent ? 'SILENT, ' : ''}heard of ${duration(seenMsAgo ?? 0)} ago`,
+    `${isSilent ? 'SILENT, ' : ''}heard of ${span(seenMsAgo ?? 0)} ago`,
     `${does}${standsBy === null ? '' : ` (${standsBy})`}`,
-    ...(lagMs === 0 ? [] : [`lags ${duration(lagMs)}`]),
+    ...(lagMs === 0 ? [] : [`lags ${span(lagMs)}`]),
     ...(killed ? ['killed'] : []),
     ...(paused ? ['paused'] : []),
   ]
@@ -155,4 +156,4 @@ function instanceLine({ name, zone, release, seenMsAgo, isSilent, ...more }: Ins
 const waitingText = (waiting: Waiting | null): string =>
   waiting === null
     ? 'none'
-    : `${waiting.id.slice(0, 8)} ${waiting.role} ${waiting.state}, ${duration(Date.now() - waiting.createdAtMs)}`
+    : `${waiting.id.slice(0, 8)} ${waiting.role} ${waiting.state}, ${span(Date.now() - waiting.createdAtMs)}`

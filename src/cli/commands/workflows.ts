@@ -2,6 +2,7 @@ import { printable } from '../../errors.ts'
 import { findWorkflow, knownOf } from '../../journal/find-workflow.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { span } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { Slot } from '../../workflow/slot.ts'
@@ -14,7 +15,7 @@ import {
 } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { changeLines, configOf, deploymentAt } from '../figures.ts'
-import { duration, elsewhere, shortSubject } from '../format.ts'
+import { elsewhere, shortSubject } from '../format.ts'
 import { jsonLines } from '../json.ts'
 import { checkRole } from '../keeper-there.ts'
 import { perhaps } from '../nearest.ts'
@@ -121,7 +122,7 @@ function shown(
   const { proposal } = workflow
   const states = transitions.map(({ state, atMs, note }, index) => {
     const before = transitions[index - 1]
-    const took = before === undefined ? '' : duration(atMs - before.atMs)
+    const took = before === undefined ? '' : span(atMs - before.atMs)
     const why = note === undefined ? '' : `${note.check}: ${note.message}`
     return `  ${new Date(atMs).toISOString()}  ${state.padEnd(11)} ${took.padStart(8)}  ${why}`.trimEnd()
   })

@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem'
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
+import { native } from '../../readable.js'
 import type { TransactionIntent } from '../../service/contract/prepared-workflow.ts'
-import { native } from '../../units.ts'
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
 import type { Reference, Subject } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'

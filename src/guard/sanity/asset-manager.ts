@@ -1,8 +1,9 @@
 import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { span } from '../../readable.js'
 import { settings } from '../../service/contract/yaml-scalars.ts'
-import { duration, time } from '../../units.ts'
+import { time } from '../../units.ts'
 import { asUint } from '../policy/values.ts'
 import { bidLimits, judgeBid } from './asset-manager-bid.ts'
 import { askTrouble, checkTrouble, pauseLimits } from './asset-manager-trouble.ts'
@@ -120,7 +121,7 @@ function judgeMobility(limits: Limits, about: About): Judgement {
     if (until > nowS && until - nowS <= pauseSecondsMax) return null
     return refuse(
       'pause_out_of_range',
-      `The pause would end at ${time(until)}; it is ${time(nowS)}, and the policy allows ${duration(pauseSecondsMax * 1_000n)}.`,
+      `The pause would end at ${time(until)}; it is ${time(nowS)}, and the policy allows ${span(pauseSecondsMax * 1_000n)}.`,
     )
   }
 

@@ -1,8 +1,9 @@
 import { type AbiFunction, type Address, type Hex, keccak256, parseAbi, stringToHex } from 'viem'
 import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { span } from '../../readable.js'
 import { amount, bps, contractName, count, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { duration, percent, time, tokens } from '../../units.ts'
+import { percent, time, tokens } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
@@ -187,13 +188,10 @@ function checkSequence(
   if (last === null) return unread('the last report')
   const ageS = BigInt(timestampS) - valuationTimeS
   if (ageS < 0n) {
-    return refuse(
-      'valuation_in_future',
-      `The report is for ${duration(-ageS * 1_000n)} after the next block.`,
-    )
+    return refuse('valuation_in_future', `The report is for ${span(-ageS * 1_000n)} after the next block.`)
   }
   if (revision === 0n && ageS > valuationAgeSMax) {
-    const [age, most] = [ageS, valuationAgeSMax].map((seconds) => duration(seconds * 1_000n))
+    const [age, most] = [ageS, valuationAgeSMax].map((seconds) => span(seconds * 1_000n))
     const message = `The report is for ${age} before the next block; the policy allows ${most}.`
     return refuse('valuation_too_old', message)
   }

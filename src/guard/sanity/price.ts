@@ -1,9 +1,10 @@
 import { type Address, parseAbi } from 'viem'
 import { z } from 'zod'
 import { type Refusal, refuse } from '../../errors.ts'
+import { span } from '../../readable.js'
 import type { Deployment, PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
-import { duration, percent } from '../../units.ts'
+import { percent } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asUint } from '../policy/values.ts'
 import { createView, uint, type View } from '../views.ts'
@@ -50,10 +51,9 @@ export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: 
   if (price.priceWad === 0n) return refuse('oracle_not_healthy', "The oracle's price is zero.")
   const ageS = BigInt(timestampS) - price.sourceAsOfS
   // A date that is yet to come would keep a price young until then, and for as long again as the policy allows.
-  if (ageS < 0n)
-    return refuse('price_in_future', `The price is of ${duration(-ageS * 1_000n)} after the block.`)
+  if (ageS < 0n) return refuse('price_in_future', `The price is of ${span(-ageS * 1_000n)} after the block.`)
   if (ageS <= priceAgeSMax) return null
-  const [age, most] = [ageS, priceAgeSMax].map((seconds) => duration(seconds * 1_000n))
+  const [age, most] = [ageS, priceAgeSMax].map((seconds) => span(seconds * 1_000n))
   return refuse('price_stale', `The price is ${age} old; the policy allows ${most}.`)
 }
 

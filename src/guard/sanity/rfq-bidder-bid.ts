@@ -1,9 +1,10 @@
 import type { Address } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
+import { span } from '../../readable.js'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { bps, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { amountText, type Denomination, duration, percent, time } from '../../units.ts'
+import { amountText, type Denomination, percent, time } from '../../units.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { balanceView } from '../views.ts'
 import { type About, isOurs, unread } from './judgement.ts'
@@ -121,6 +122,6 @@ export function checkExpiry(about: About, { closesAt }: OfferRead, limits: BidLi
   if (expiresS > closesAt && expiresS <= closesAt + limits.bindsAfterCloseSMax) return null
   return refuse(
     'expiry_out_of_range',
-    `The bid expires at ${time(expiresS)}; it must bind past the close at ${time(closesAt)}, by ${duration(limits.bindsAfterCloseSMax * 1_000n)} at most.`,
+    `The bid expires at ${time(expiresS)}; it must bind past the close at ${time(closesAt)}, by ${span(limits.bindsAfterCloseSMax * 1_000n)} at most.`,
   )
 }

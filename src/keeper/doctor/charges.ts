@@ -1,4 +1,4 @@
-import { native } from '../../units.ts'
+import { native } from '../../readable.js'
 import { type Finding, failed } from './finding.ts'
 import type { World } from './world.ts'
 

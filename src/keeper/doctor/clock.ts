@@ -1,4 +1,5 @@
-import { duration, time } from '../../units.ts'
+import { span } from '../../readable.js'
+import { time } from '../../units.ts'
 import { type Finding, failed, passed, warned } from './finding.ts'
 
 /** What says what time it is, beside our own clock: how far it is ahead of ours, milliseconds; null where it says nothing. */
@@ -16,7 +17,7 @@ const OFF_MS_MAX = 30_000
 const OFF_MS_NOTICED = 5_000
 
 const offText = (aheadMs: number) =>
-  `${duration(Math.round(Math.abs(aheadMs) / 1_000) * 1_000)} ${aheadMs > 0 ? 'behind' : 'ahead of'}`
+  `${span(Math.round(Math.abs(aheadMs) / 1_000) * 1_000)} ${aheadMs > 0 ? 'behind' : 'ahead of'}`
 
 const FIX = 'set the time of this machine, and keep it: `timedatectl set-ntp true`, or chrony.'
 
@@ -40,10 +41,10 @@ export function judgeClock({ nowMs, headMs, servers }: Times): Finding {
   }
   if (Math.abs(off.aheadMs) <= OFF_MS_NOTICED) {
     const names = said.map(({ name }) => name).join(' and ')
-    return passed('clock', '', `${says}, within ${duration(OFF_MS_NOTICED)} of ${names}.`)
+    return passed('clock', '', `${says}, within ${span(OFF_MS_NOTICED)} of ${names}.`)
   }
   if (isWith || Math.abs(off.aheadMs) <= OFF_MS_MAX) {
-    const message = `This machine's clock is ${offText(off.aheadMs)} that of ${off.name}; ${duration(OFF_MS_MAX)} is the limit.`
+    const message = `This machine's clock is ${offText(off.aheadMs)} that of ${off.name}; ${span(OFF_MS_MAX)} is the limit.`
     return warned('clock', '', { code: 'clock.off', message, fix: FIX })
   }
   return isOff(says, offText(off.aheadMs), `that of ${off.name}`)
@@ -52,6 +53,6 @@ export function judgeClock({ nowMs, headMs, servers }: Times): Finding {
 const isOff = (says: string, by: string, than: string): Finding =>
   failed('clock', '', {
     code: 'clock.off',
-    message: `This machine's clock is ${by} ${than}: it is ${says}; ${duration(OFF_MS_MAX)} is the limit.`,
+    message: `This machine's clock is ${by} ${than}: it is ${says}; ${span(OFF_MS_MAX)} is the limit.`,
     fix: FIX,
   })

@@ -2,9 +2,9 @@ import type { Address } from 'viem'
 import type { Nodes } from '../../chain/nodes.ts'
 import { pinsOf } from '../../guard/policy/deployment.ts'
 import { isHealthy } from '../../guard/sanity/price.ts'
+import { span } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { AssetResource } from '../../service/contract/resources.ts'
-import { duration } from '../../units.ts'
 import { unitDifferences } from '../deployment-proof.ts'
 import { pinDifferences } from '../startup-checks.ts'
 import { type Finding, failed, failedBy, passed, warned } from './finding.ts'
@@ -56,9 +56,9 @@ export const judgeOracles = ({ oracles, head }: Pick<World, 'oracles' | 'head'>)
     if (read === null) return passed('oracle', market, 'it has no `read()`; the service says what it says.')
     const ageMs = (BigInt(head.timestampS) - read.sourceAsOfS) * 1_000n
     if (isHealthy(read) && ageMs <= BigInt(PRICE_AGE_MS_MAX))
-      return passed('oracle', market, `it vouches for a price of ${duration(ageMs < 0n ? 0n : ageMs)} ago.`)
+      return passed('oracle', market, `it vouches for a price of ${span(ageMs < 0n ? 0n : ageMs)} ago.`)
     const message = isHealthy(read)
-      ? `The price of ${market} is ${duration(ageMs)} old; ${duration(PRICE_AGE_MS_MAX)} is the limit.`
+      ? `The price of ${market} is ${span(ageMs)} old; ${span(PRICE_AGE_MS_MAX)} is the limit.`
       : `The oracle of ${market} does not vouch for its price: state ${read.state}, 1 is healthy.`
     const fix = `ask who feeds it; nothing is done in ${market} until then.`
     return warned('oracle', market, { code: 'oracle.not_usable', message, fix })

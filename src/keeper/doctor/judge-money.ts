@@ -1,6 +1,7 @@
 import type { RunConfig } from '../../config/config.ts'
+import { native, usd } from '../../readable.js'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import { native, tokens, usd } from '../../units.ts'
+import { tokens } from '../../units.ts'
 import type { RolePolicy } from '../role-policy.ts'
 import { type Finding, failed, passed, warned } from './finding.ts'
 import type { World } from './world.ts'

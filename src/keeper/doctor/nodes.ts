@@ -2,7 +2,7 @@ import { type Lack, probeLacks } from '../../chain/probe-limits.ts'
 import { type ProbedNode, probeNode } from '../../chain/probe-node.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
-import { duration } from '../../units.ts'
+import { span } from '../../readable.js'
 import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
 /** A node that is further behind the best of them shows another state than the others decide by. */
@@ -119,7 +119,7 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
   if (ageMs > HEAD_AGE_MS_MAX) {
     return warned('node', name, {
       code: 'node.stale',
-      message: `The newest block of node ${name}, ${head.number}, is ${duration(Math.round(ageMs / 1_000) * 1_000)} old; ${duration(HEAD_AGE_MS_MAX)} is the limit.`,
+      message: `The newest block of node ${name}, ${head.number}, is ${span(Math.round(ageMs / 1_000) * 1_000)} old; ${span(HEAD_AGE_MS_MAX)} is the limit.`,
       fix: `see whether the chain stands still or the node of ${path} does.`,
     })
   }

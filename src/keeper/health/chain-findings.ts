@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import type { NodeHealth, Nodes, Unanswered, Unread } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
+import { native, span } from '../../readable.js'
 import type { Role } from '../../service/contract/roles.ts'
-import { duration, native, roughly } from '../../units.ts'
 
 /** A node that catches up by then is not worth an alarm. */
 const LEFT_OUT_MS_MAX = 10_000
@@ -58,7 +58,7 @@ export function chainFinding(
     const state = headAgeMs > headAgeMsMax ? 'failing' : 'warning'
     return { ...CHAIN, state, error: headOld(headAgeMs, headAgeMsMax) }
   }
-  const age = headAgeMs === null ? 'no head yet' : `the newest block is ${roughly(headAgeMs)} old`
+  const age = headAgeMs === null ? 'no head yet' : `the newest block is ${span(headAgeMs)} old`
   return { ...CHAIN, state: 'ok', message: `${nodes.agree} nodes must agree; ${age}` }
 }
 
@@ -70,7 +70,7 @@ const NOT_FOLLOWED = new RolekeeperError('chain.not_followed', 'The chain is not
 const headOld = (ms: number, msMax: number) =>
   new RolekeeperError(
     'node.head_old',
-    `The newest block that the nodes agree on is ${roughly(ms)} old; the policies allow ${roughly(msMax)}, and then nothing new begins.`,
+    `The newest block that the nodes agree on is ${span(ms)} old; the policies allow ${span(msMax)}, and then nothing new begins.`,
     {
       fix: 'look whether the chain makes blocks and whether the nodes follow it; compare another node.',
       retry: 'later',
@@ -80,7 +80,7 @@ const headOld = (ms: number, msMax: number) =>
 const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number) =>
   new RolekeeperError(
     'node.no_quorum',
-    `For ${roughly(ms)} no ${agree} nodes have shown one newer block; ${duration(NO_QUORUM_MS_MAX)} is too long. ${health()
+    `For ${span(ms)} no ${agree} nodes have shown one newer block; ${span(NO_QUORUM_MS_MAX)} is too long. ${health()
       .map(
         ({ node, state, lastErrorCode }) => `${node} is ${state}, its last error ${lastErrorCode ?? 'none'}.`,
       )
@@ -95,7 +95,7 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
 const blockUnread = ({ error }: Unread, ms: number) =>
   new RolekeeperError(
     'node.block_unread',
-    `For ${roughly(ms)} the chain could not be followed: ${error instanceof RolekeeperError ? error.shortMessage : 'something unforeseen.'}`,
+    `For ${span(ms)} the chain could not be followed: ${error instanceof RolekeeperError ? error.shortMessage : 'something unforeseen.'}`,
     {
       fix: 'see with `rolekeeper doctor` what the nodes lack or limit, and put others into `chain.nodes`: what is sent is not seen to land.',
       facts: { reason: error instanceof RolekeeperError ? error.code : 'unexpected' },
@@ -106,7 +106,7 @@ const blockUnread = ({ error }: Unread, ms: number) =>
 const methodUnanswered = ({ method, error }: Unanswered, ms: number) =>
   new RolekeeperError(
     'node.method_unanswered',
-    `For ${roughly(ms)} the nodes have given no answer to ${method} that counts; ${duration(UNANSWERED_MS_MAX)} is too long. ${error.shortMessage}`,
+    `For ${span(ms)} the nodes have given no answer to ${method} that counts; ${span(UNANSWERED_MS_MAX)} is too long. ${error.shortMessage}`,
     {
       fix: `see with \`rolekeeper doctor\` which nodes lack or limit ${method}, and put others into \`chain.nodes\`.`,
       facts: { method, reason: error.code },
@@ -126,7 +126,7 @@ export const nodeFindings = (health: readonly NodeHealth[], monotonicMs: number)
 const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number) =>
   new RolekeeperError(
     'node.left_out',
-    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${roughly(ms)}; ${duration(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
+    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
     {
       fix: 'look at this node: while it is so, there is one fewer to agree.',
       facts: { node, state, blocksBehind, lastErrorCode },

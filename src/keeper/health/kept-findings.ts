@@ -2,7 +2,7 @@ import { RolekeeperError } from '../../errors.ts'
 import { TARGET_FAILING_MS, type TargetState, targetFailing } from '../../ops/alarms/target.ts'
 import type { AuditState } from '../../ops/audit/log.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { duration, roughly } from '../../units.ts'
+import { span } from '../../readable.js'
 import type { SecretsState } from '../watch-secrets.ts'
 
 /** What a keeper keeps and is given beside its work, and whom it tells. */
@@ -33,7 +33,7 @@ function auditFinding({ head, waitingSinceMs, damage }: AuditState, monotonicMs:
 const notWriting = (ms: number) =>
   new RolekeeperError(
     'audit.not_writing',
-    `For ${roughly(ms)} the disk has not taken what was written to the audit; ${duration(AUDIT_MS_MAX)} is too long. Nothing is signed before it has.`,
+    `For ${span(ms)} the disk has not taken what was written to the audit; ${span(AUDIT_MS_MAX)} is too long. Nothing is signed before it has.`,
     { fix: 'look at the disk of the state directory: what holds up its writes.', retry: 'later' },
   )
 

@@ -1,7 +1,7 @@
 import type { Head } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { duration, roughly } from '../../units.ts'
+import { span } from '../../readable.js'
 import { isMetadata } from '../../workflow/metadata.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
@@ -85,7 +85,7 @@ export function overdueOf(workflow: Workflow, nowMs: number): readonly Rolekeepe
 const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.stuck',
-    `Nonce ${nonce} of ${signer} has been open for ${roughly(ms)}; ${duration(OPEN_MS_MAX)} is stuck.`,
+    `Nonce ${nonce} of ${signer} has been open for ${span(ms)}; ${span(OPEN_MS_MAX)} is stuck.`,
     {
       fix: 'look at the kill switch, the KMS and the nodes; if the base fee is above what it may offer, raise fees.maxFeePerGas, fees.gainShare or limits.*.gasMax.',
       facts: { workflow: id, nonce, signer },
@@ -96,7 +96,7 @@ const nonceStuck = ({ id }: Workflow, { nonce, signer }: Slot, ms: number) =>
 const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms: number) =>
   new RolekeeperError(
     'nonce.not_final',
-    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${roughly(ms)}; ${duration(MINED_MS_MAX)} is too long.`,
+    `Nonce ${nonce} of ${signer} was mined in block ${inclusion?.blockNumber}, and is not final after ${span(ms)}; ${span(MINED_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes follow the chain, and whether it finalizes blocks.',
       facts: { workflow: id, nonce, signer },
@@ -107,7 +107,7 @@ const nonceNotFinal = ({ id }: Workflow, { nonce, signer, inclusion }: Slot, ms:
 const notEnded = ({ id }: Workflow, ms: number) =>
   new RolekeeperError(
     'workflow.not_ended',
-    `Every nonce of workflow ${id} is final, and for ${roughly(ms)} it could not be ended; ${duration(FINAL_MS_MAX)} is too long.`,
+    `Every nonce of workflow ${id} is final, and for ${span(ms)} it could not be ended; ${span(FINAL_MS_MAX)} is too long.`,
     {
       fix: 'look whether the nodes show the blocks of its transactions, and whether fees.maxFeePerGas leaves room to take an approval back.',
       facts: { workflow: id },
@@ -121,7 +121,7 @@ const notConfirmed = ({ id, role, proposal }: Workflow, blockNumber: bigint, ms:
     : [`is final on the chain since block ${blockNumber}`, 'compare the nodes']
   return new RolekeeperError(
     'workflow.not_confirmed',
-    `Workflow ${id} ${done}, and for ${roughly(ms)} it was not ended; ${duration(CONFIRMED_MS_MAX)} is too long.`,
+    `Workflow ${id} ${done}, and for ${span(ms)} it was not ended; ${span(CONFIRMED_MS_MAX)} is too long.`,
     {
       fix: `look in the log for why nothing happens to it, and ${compare}.`,
       facts: { workflow: id, role },

@@ -4,7 +4,7 @@ import type { Control, Pulled } from '../../ops/control.ts'
 import { directoryText } from '../../ops/directory.ts'
 import type { Finding } from '../../ops/facet.ts'
 import type { Outlet } from '../../ops/outlet.ts'
-import { duration } from '../../units.ts'
+import { span } from '../../readable.js'
 import { judgeClock, type Times } from '../doctor/clock.ts'
 import type { Standing } from '../seating.ts'
 
@@ -84,7 +84,7 @@ const journalError = (failed: unknown) =>
 const codeOf = (error: unknown) => {
   // Its own code is a number.
   if (error instanceof Error && error.name === 'TimeoutError')
-    return `a write was not taken in ${duration(JOURNAL_MS_MAX)}`
+    return `a write was not taken in ${span(JOURNAL_MS_MAX)}`
   return error instanceof Error && 'code' in error ? String(error.code) : 'an unexpected error'
 }
 

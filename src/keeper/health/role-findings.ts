@@ -2,9 +2,9 @@ import type { Address } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
+import { span } from '../../readable.js'
 import type { Role } from '../../service/contract/roles.ts'
 import type { FeedState } from '../../service/events/feed.ts'
-import { duration, roughly } from '../../units.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
 import type { RoleState } from '../staff.ts'
@@ -111,7 +111,7 @@ const notSigning = (
 ) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} signs nothing for ${roughly(ms)} (${said}).`,
+    `The key of the ${role}'s signer ${signer} signs nothing for ${span(ms)} (${said}).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: said },
@@ -134,10 +134,10 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monoton
     }
   const atMs = duty.lastDecidedAtMs()
   if (atMs === null || nowMs - atMs > DECISION_MS_MAX) {
-    const ms = atMs === null ? 'not looked yet' : `not looked for ${roughly(nowMs - atMs)}`
+    const ms = atMs === null ? 'not looked yet' : `not looked for ${span(nowMs - atMs)}`
     const error = new RolekeeperError(
       'role.not_looking',
-      `The ${role} has ${ms}; ${duration(DECISION_MS_MAX)} is too long.`,
+      `The ${role} has ${ms}; ${span(DECISION_MS_MAX)} is too long.`,
       { fix: 'see in the log what its look waits for.', facts: { role }, retry: 'later' },
     )
     return { ...where, state: 'failing', error, ...(atMs === null ? { isBeginning: true } : {}) }
@@ -148,15 +148,11 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monoton
 function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {
   const known = error instanceof RolekeeperError ? error : null
   const why = known === null ? 'something unforeseen' : `${known.code}: ${known.shortMessage}`
-  return new RolekeeperError(
-    'role.not_deciding',
-    `The ${role} has decided nothing for ${roughly(ms)}: ${why}`,
-    {
-      fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
-      facts: { role, reason: known?.code ?? 'unexpected' },
-      retry: 'later',
-    },
-  )
+  return new RolekeeperError('role.not_deciding', `The ${role} has decided nothing for ${span(ms)}: ${why}`, {
+    fix: known?.fix ?? `see in the log why it could not look; it goes on by itself.`,
+    facts: { role, reason: known?.code ?? 'unexpected' },
+    retry: 'later',
+  })
 }
 
 /** Whether signers are SAFE, those of a role together. What doubts a signer was said as it was found. Pure. */
@@ -196,7 +192,7 @@ export function approvalsFinding(workflows: readonly Workflow[], nowMs: number):
   if (untilMs.length === 0) return { ...where, state: 'ok', message: 'nothing waits for a person' }
   const error = new RolekeeperError(
     'approvals.waiting',
-    `${untilMs.length} workflows wait for a person; the first expires in ${roughly(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
+    `${untilMs.length} workflows wait for a person; the first expires in ${span(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
     { fix: 'see `rolekeeper approve`.' },
   )
   return { ...where, state: 'warning', error, isSaid: true }

@@ -40,6 +40,7 @@ export function readPages(): ReadonlyMap<string, StaticPage> {
   return new Map([
     ['/', index],
     ...OWN.map((name) => [`/${name}`, page(import.meta.resolve(`./page/${name}`))] as const),
+    ['/readable.js', page(import.meta.resolve('../../readable.js'))],
     ['/uplot.js', page(import.meta.resolve('uplot/dist/uPlot.esm.js'))],
     ['/uplot.css', page(import.meta.resolve('uplot/dist/uPlot.min.css'))],
   ])

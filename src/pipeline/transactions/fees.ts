@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type Checked, refuse } from '../../errors.ts'
+import { native } from '../../readable.js'
 import { blocks, bps, positiveUsdMicros, settings, wei } from '../../service/contract/yaml-scalars.ts'
-import { native } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { dataFeeAtMostWei, type Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'

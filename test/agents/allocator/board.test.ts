@@ -24,13 +24,13 @@ it.each([
   (_, decision, around, check) => {
     const [first, other] = board(observation(around), decision).allocations ?? []
     expect(first).toMatchObject({
-      ...{ subject: VAULT, market: 'sBTC/sUSD', held: '2,000,000.00 sUSD', target: '1,500,000.00 sUSD' },
+      ...{ subject: VAULT, market: 'sBTC/sUSD', held: '2,000,000 sUSD', target: '1,500,000 sUSD' },
       ...{ heldPart: 0.4, targetPart: 0.3, capPart: 0.8, check },
     })
     expect(other).toMatchObject({
       market: 'sETH/sUSD',
-      held: '2,000,000.00 sUSD',
-      target: '2,000,000.00 sUSD',
+      held: '2,000,000 sUSD',
+      target: '2,000,000 sUSD',
     })
   },
 )

@@ -100,7 +100,7 @@ describe('a position that is worth more to us than it costs', () => {
 
   it('says so in one line', () => {
     expect(bid?.summary).toBe(
-      'lot 1: bid 30,000.00 sUSD of at most 47,439.12 sUSD, worth 50,000.00 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',
+      'lot 1: bid 30,000 sUSD of at most 47,439.12 sUSD, worth 50,000 sUSD at the market, 48,257.62 sUSD to us (liquid), 47,440.47 sUSD once it is won',
     )
   })
 
@@ -115,7 +115,7 @@ describe('a position that is worth more to us than it costs', () => {
     expect(proposals).toEqual([])
     expect(passedOver).toMatchObject([{ check: 'above_worth_once_won' }])
     expect(passedOver[0]?.message).toBe(
-      'The least that leads is 47,450.00 sUSD; what it is worth once it is won, less fee and gas, allows 47,439.12 sUSD.',
+      'The least that leads is 47,450 sUSD; what it is worth once it is won, less fee and gas, allows 47,439.12 sUSD.',
     )
   })
 
@@ -125,7 +125,7 @@ describe('a position that is worth more to us than it costs', () => {
     const { passedOver } = decide(moment({ lots: [outbid(limit)] }), TWO_RIVALS)
     expect(passedOver).toMatchObject([{ check: 'above_our_limit', subject: `${HOUSE}:1` }])
     expect(passedOver[0]?.near).toBeCloseTo(1, 6)
-    expect(passedOver[0]?.message).toContain('46,394.07 sUSD')
+    expect(passedOver[0]?.message).toContain('46,394.08 sUSD')
   })
 
   it('counts for less in a slow lane, with dearer money, and with more rivals', () => {

@@ -13,8 +13,8 @@ const shown = (changes: Partial<Moment & ManagerSeen>) => {
 it('shows a lot with its reserve, our limit and what is decided of it', () => {
   const [row] = shown({ lots: [lot()] })
   expect(row).toMatchObject({
-    ...{ subject: `${HOUSE}:1`, venue: 'acquisition', status: 'open', what: '1.0000 sBTC, liquid' },
-    ...{ reserve: '30,000.00 sUSD', reserveAmount: 30_000, closesAtS: NOW_S + 10, bids: [] },
+    ...{ subject: `${HOUSE}:1`, venue: 'acquisition', status: 'open', what: '1 sBTC, liquid' },
+    ...{ reserve: '30,000 sUSD', reserveAmount: 30_000, closesAtS: NOW_S + 10, bids: [] },
   })
   expect(row?.check).not.toBeNull()
 })
@@ -32,8 +32,8 @@ it('tells our fund from others, the highest bid first', () => {
   const bids = [bidOf(FUND, 31_000, 'outbid'), bidOf(RIVAL_FUND, 32_000, 'leading')]
   const [row] = shown({ lots: [lot({ bids } as never)] })
   expect(row?.bids).toEqual([
-    { who: RIVAL_FUND, ours: false, status: 'leading', text: '32,000.00 sUSD', amount: 32_000 },
-    { who: FUND, ours: true, status: 'outbid', text: '31,000.00 sUSD', amount: 31_000 },
+    { who: RIVAL_FUND, ours: false, status: 'leading', text: '32,000 sUSD', amount: 32_000 },
+    { who: FUND, ours: true, status: 'outbid', text: '31,000 sUSD', amount: 31_000 },
   ])
 })
 

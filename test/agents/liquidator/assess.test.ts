@@ -22,9 +22,9 @@ const RECEIVED = done(BTC, 2_100_000n)
 describe('assessing a liquidation', () => {
   it('marks the collateral at the oracle’s price, less haircut, repayment and the gas of both', () => {
     expect(assess([PAID, RECEIVED], observation(), POLICY)).toEqual({
-      paid: '1,000.00 sUSD',
-      received: '0.0210 sBTC',
-      gas: '$6.00',
+      paid: '1,000 sUSD',
+      received: '0.021 sBTC',
+      gas: '$6',
       profit: '+$33.50',
       // 1,050 × 99 % − 1,000 − 6
       profitUsdMicros: 33_500_000n,
@@ -59,7 +59,7 @@ describe('assessing a liquidation', () => {
 
   it('says a loss as one', () => {
     const gain = assess([PAID, done(BTC, 2_000_000n)], observation(), POLICY)
-    expect(gain).toMatchObject({ profit: '−$16.00', profitUsdMicros: -16_000_000n })
+    expect(gain).toMatchObject({ profit: '-$16', profitUsdMicros: -16_000_000n })
   })
 
   it('says nothing while a price, a token or a term is not known, or nothing moved', () => {

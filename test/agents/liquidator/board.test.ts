@@ -14,7 +14,7 @@ it('shows a debt with its health, its size in dollars, and what is proposed of i
   const [position] = shown()
   expect(position).toMatchObject({
     ...{ subject: SUBJECT, market: 'sBTC/sUSD', borrower: BORROWER, check: 'proposed' },
-    ...{ debt: '41,000.00 sUSD', debtUsd: 41_000, collateral: '1.0000 sBTC' },
+    ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC' },
   })
   expect(position?.health).toBeCloseTo(0.9756, 4)
 })

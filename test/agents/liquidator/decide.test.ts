@@ -71,7 +71,7 @@ describe('a liquidation that pays', () => {
 
   it('says so in one line', () => {
     expect(proposal?.summary).toBe(
-      'health 0.975: repay 20,500.00 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $1.71, expect +$954.08',
+      'health 0.975: repay 20,500 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $1.71, expect +$954.08',
     )
   })
 

@@ -48,7 +48,7 @@ describe('liquidatable debt', () => {
     expect([debt?.what, debt?.subject, rest]).toEqual(['liquidatable debt', SUBJECT, []])
     expect(debt).toMatchObject({
       sinceMs: null,
-      amount: '41,000.00 sUSD',
+      amount: '41,000 sUSD',
       usdMicros: 41_000_000_000n,
       ...why,
     })
@@ -93,7 +93,7 @@ it('owes a claim from the time on at which it can be settled', () => {
 it('says how its own budgets stand, and when the first revert leaves the hour', () => {
   const rules = policy()
   const [repaid, lost] = budgets(observation({ recent: [900_000, 800_000].map(reverted) }), rules)
-  expect(repaid).toMatchObject({ name: 'repaid_per_hour', part: 0, freesAtMs: null, left: '$2,000,000.00' })
+  expect(repaid).toMatchObject({ name: 'repaid_per_hour', part: 0, freesAtMs: null, left: '$2,000,000' })
   expect(lost).toMatchObject({ check: 'revert_budget_spent', freesAtMs: 800_000 + 3_600_000 })
   const few = policy({ lostRace: { ...rules.lostRace, revertedGasPerHourMax: 2n * rules.gas.liquidateGas } })
   const spent = observation({ recent: [900_000, 800_000].map(reverted) })

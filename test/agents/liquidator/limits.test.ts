@@ -150,7 +150,7 @@ describe('bad debt', () => {
     expect(passedOver[0]).toMatchObject({
       check: 'bad_debt_avoided',
       message:
-        'Its collateral does not pay for 21,000.00 sUSD ($21,000.00) of its debt; the policy avoids bad debt.',
+        'Its collateral does not pay for 21,000 sUSD ($21,000) of its debt; the policy avoids bad debt.',
       reason: { unpaidAssets: '21000000000' },
     })
   })

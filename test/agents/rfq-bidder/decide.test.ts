@@ -93,7 +93,7 @@ describe('a first bid on an open RFQ', () => {
     expect(of('gainUsdMicros')).toBe(of('wonAssets') - of('bidAssets') - of('gasUsdMicros'))
     expect(proposal.gainUsdMicros).toBe(of('gainUsdMicros'))
     expect(proposal.summary).toBe(
-      'bid 8,000.00 sUSD for 0.2000 sBTC, 80.00 % of its price, limit 9,865.45 sUSD, expect +$1,867.87',
+      'bid 8,000 sUSD for 0.2 sBTC, 80.00 % of its price, limit 9,865.46 sUSD, expect +$1,867.88',
     )
   })
 

@@ -117,7 +117,9 @@ describe('an approval', () => {
     expect(out).toContain('\n  adds up to: 90,000 USD in 24 h with this one\n')
     expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash} --directory ${directory}\n`)
     const listed = (await run()).out
-    expect(listed).toMatch(/^id +role +what +expires in +check +about\na1a1a1a1 +liquidator +liquidate +1/)
+    expect(listed).toMatch(
+      /^id +role +what +expires in +check +about\na1a1a1a1 +liquidator +liquidate +\d+ \S+ /,
+    )
     expect(listed).toContain(`rolekeeper approve ID --directory ${directory}`)
     expect((await run('--role', 'allocator')).out).toBe('Nothing waits.\n')
     await expect(run('--role', 'liquidater')).rejects.toMatchObject({

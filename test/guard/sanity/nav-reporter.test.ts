@@ -186,7 +186,7 @@ describe("the guard's own judgement of a NAV report", () => {
     expect(position({ timestampS: NOW_S - 1 })).toBe('valuation_in_future')
     expect(position({ timestampS: NOW_S + 360 })).toBeNull()
     expect(position({ timestampS: NOW_S + 361 })).toBe('valuation_too_old')
-    expect(said).toBe('The report is for 361 s before the next block; the policy allows 6 min.')
+    expect(said).toBe('The report is for 6 min 1 s before the next block; the policy allows 6 min.')
     const last = (valuationTime: number, revision = 0) => ({
       'latest(bytes32)': latest({ valuationTime: BigInt(valuationTime), revision }),
     })

@@ -1,3 +1,7 @@
+import { span, usd as written } from './readable.js'
+
+export { span }
+
 /** Make an element. Texts become text nodes and nothing else, whoever wrote them. */
 export function h(tag, given = {}, ...children) {
   const element = document.createElement(tag)
@@ -64,22 +68,13 @@ export function when(atMs) {
 }
 
 function tick(element) {
-  const ms = nowMs() - Number(element.dataset.at)
+  const ms = Math.floor((nowMs() - Number(element.dataset.at)) / 1_000) * 1_000
   const text = ms >= 0 ? `${span(ms)} ago` : `in ${span(-ms)}`
   if (element.textContent !== text) element.textContent = text
 }
 
 export const tickAll = () => {
   for (const element of document.querySelectorAll('time[data-at]')) tick(element)
-}
-
-/** A while, in the unit that suits it. */
-export function span(ms) {
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1_000)} s`
-  if (ms < 172_800_000) return `${Math.floor(ms / 3_600_000)} h ${Math.floor((ms % 3_600_000) / 60_000)} min`
-  return `${Math.floor(ms / 86_400_000)} d`
 }
 
 export const clock = (atMs) => new Date(atMs).toISOString().slice(11, 19)
@@ -89,8 +84,8 @@ export const short = (text) =>
   text.replace(/0x[0-9a-f]{16,}/gi, (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`)
 export const mono = (text) => h('span', { class: 'mono', title: text }, short(text))
 
-const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 2 })
-export const usd = (value) => (value === null ? '?' : money.format(value).replace('-', '−'))
+/** Dollars, where they are known. */
+export const usd = (dollars) => (dollars === null ? '?' : written(BigInt(Math.round(dollars * 1e6))))
 export const percent = (part) => `${(part * 100).toFixed(part < 0.1 ? 2 : 1)} %`
 
 /** A link to why something was done or left. */

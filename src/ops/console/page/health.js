@@ -1,10 +1,6 @@
 import { badge, h, list, mono, none, once, percent, row, section, short, table, when } from './dom.js'
 import { attentionLine } from './overview.js'
 
-/** An amount as far as one reads it; whole where one points at it. */
-const amount = (text) =>
-  h('span', { title: text }, text.replace(/(\.\d\d)\d+ USD/, '$1 USD').replace(/(\.\d{4})\d+ ETH/, '$1 ETH'))
-
 /** What of each limit is used. */
 export function budgets(place, { budgets: rows = [] }) {
   const roles = Object.entries(Object.groupBy(rows, ({ role }) => role))
@@ -40,7 +36,7 @@ export function budgets(place, { budgets: rows = [] }) {
             h(
               'span',
               { class: 'note' },
-              left === null ? '' : [amount(left), ' left of ', amount(most.replace(/ of role\..+/, ''))],
+              left === null ? '' : `${left} left of ${most.replace(/ of role\..+/, '')}`,
               freesAtMs === null ? '' : ['; the first of it is free again ', when(freesAtMs)],
             ),
           )
