@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Figures as people read them: rounded, each with its unit. For screens, messages and the console, whose page loads this file
+ * Figures as people read them: rounded, each with its unit; and what workflow types are called. For screens, messages and the console, whose page loads this file
  * as it is, so that its types are in comments. What is exact, and what a policy is written in, is in units.ts. All pure.
  */
 
@@ -134,4 +134,73 @@ export function span(milliseconds) {
 export function counted(count, one, several = `${one}s`) {
   const amount = BigInt(count)
   return `${rounded(amount, 0, 0)} ${amount === 1n ? one : several}`
+}
+
+/** What workflow types are called, by what follows the role in them. */
+const WORKFLOWS = new Map(
+  Object.entries({
+    borrow: 'borrow',
+    claimWithdrawal: 'claim of a withdrawal',
+    deposit: 'deposit',
+    depositCollateral: 'collateral deposit',
+    liquidate: 'liquidation',
+    repay: 'repayment',
+    requestWithdrawal: 'withdrawal request',
+    settleLiquidationClaim: 'claim settlement',
+    withdrawCollateral: 'collateral withdrawal',
+    withdrawNow: 'withdrawal',
+    sell: 'sale',
+    vaultAllocate: 'supply',
+    vaultDeallocate: 'withdrawal from a market',
+    vaultReallocationBatch: 'reallocation',
+    assetSubmissionRequestCreate: 'asset submission',
+    distressedRecoveryAcquisitionV3Bid: 'acquisition bid',
+    distressedRecoveryFundV3ChannelPolicySet: 'channel policy',
+    distressedRecoveryFundV3SelfLaunch: 'fund launch',
+    vaultDeploy: 'vault deployment',
+    vaultShareMobilityManagerAction: 'share mobility setting',
+    borrowerBorrow: 'borrow',
+    borrowerDepositCollateral: 'collateral deposit',
+    borrowerRepay: 'repayment',
+    borrowerWithdrawCollateral: 'collateral withdrawal',
+    partnerChannelBlockedUpdate: 'channel block list',
+    partnerChannelDeploy: 'channel deployment',
+    vaultMarketListingSave: 'market listing',
+    partnerWrapperDeposit: 'channel deposit',
+    partnerWrapperRedeem: 'channel redemption',
+    distressedRecoveryFundV3AuctionBid: 'auction bid',
+    distressedRecoveryFundV3RfqCancelBid: 'RFQ bid cancellation',
+    distressedRecoveryFundV3RfqClaimRefund: 'RFQ refund',
+    distressedRecoveryFundV3RfqFinalize: 'RFQ finalization',
+    distressedRecoveryFundV3RfqPlaceBid: 'RFQ bid',
+    distressedRecoveryFundV3RfqReplaceBid: 'RFQ bid change',
+    investorFulfillRedeem: 'redemption payout',
+    investorRequestRedeem: 'redemption request',
+    vaultShareMobilityInvestorAction: 'share transfer',
+    navReportSignAndSubmit: 'NAV report',
+    partnerBorrowerFeeClaim: 'borrower fee claim',
+    partnerFeeSharesClaim: 'fee share claim',
+    partnerSubmitApplication: 'partner application',
+    attachMarketToVault: 'market attachment',
+    vaultAllocatorUpdate: 'allocator change',
+    vaultCuratorCapsSettingsSave: 'caps',
+    vaultCuratorFeeSettingsSave: 'curator fee',
+    vaultFeeConfigUpdate: 'vault fees',
+    vaultManagementSettingsSave: 'management settings',
+    vaultOwnerSettingsSave: 'owner settings',
+    vaultOwnerTransferUpdate: 'ownership transfer',
+    vaultRoleSettingsSave: 'role settings',
+    vaultRoutingUpdate: 'withdrawal routing',
+    vaultSettingsUpdate: 'vault settings',
+  }),
+)
+
+/**
+ * Write what a workflow type is called, in words. Another release's type is written as it is.
+ * @param {string} type
+ * @returns {string}
+ */
+export function workflowName(type) {
+  const name = type.slice(type.lastIndexOf('.') + 1)
+  return WORKFLOWS.get(name) ?? name
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { counted, gain, native, span, tokens, usd } from '../src/readable.js'
+import { counted, gain, native, span, tokens, usd, workflowName } from '../src/readable.js'
+import { WORKFLOW_CATALOGUE } from '../src/service/contract/workflow-types.ts'
 
 const BTC = { symbol: 'sBTC', decimals: 8 }
 const USD = { symbol: 'sUSD', decimals: 6 }
@@ -85,5 +86,12 @@ describe('figures as people read them', () => {
       '2,000 workflows',
     ])
     expect(counted(2, 'loss', 'losses')).toBe('2 losses')
+  })
+
+  it('calls every workflow type by a name in words, and another by what it is', () => {
+    for (const type of Object.keys(WORKFLOW_CATALOGUE))
+      expect(workflowName(type), type).toMatch(/^(?:[a-z]+|RFQ|NAV)(?: [a-z]+)*$/)
+    expect(workflowName('role.lender.distressedRecoveryFundV3AuctionBid')).toBe('auction bid')
+    expect(workflowName('role.lender.newThing')).toBe('newThing')
   })
 })

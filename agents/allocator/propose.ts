@@ -1,6 +1,6 @@
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { ceilDiv, tokenUnit } from '../protocol/health.ts'
-import { decimal } from '../protocol/text.ts'
+import { tokens } from '../protocol/text.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { supplyRate } from './lane.ts'
 import { movesOf, type SeatMove, type Targets } from './plan.ts'
@@ -116,10 +116,16 @@ function figuresOf(
   ] as const
 }
 
-/** Write the moves for people: `−400,000 sBTC/sUSD, +400,000 sETH/sUSD`. Pure. */
-export function movesText(vaultMarkets: readonly VaultMarket[], targets: Targets, decimals: number): string {
+/** Write the moves for people: `withdraw 400,000 sUSD from sBTC/sUSD, supply 400,000 sUSD to sETH/sUSD`. Pure. */
+export function movesText(
+  vaultMarkets: readonly VaultMarket[],
+  targets: Targets,
+  { decimals, symbol }: Pick<OpenVault, 'decimals' | 'symbol'>,
+): string {
   const { withdrawals, supplies } = movesOf(vaultMarkets, targets)
-  const write = (sign: string) => (move: SeatMove) =>
-    `${sign}${decimal(move.assets, decimals, 2)} ${move.vaultMarket.name}`
-  return [...withdrawals.map(write('−')), ...supplies.map(write('+'))].join(', ')
+  const write =
+    (verb: string, way: string) =>
+    ({ assets, vaultMarket }: SeatMove) =>
+      `${verb} ${tokens(assets, decimals, symbol)} ${way} ${vaultMarket.name}`
+  return [...withdrawals.map(write('withdraw', 'from')), ...supplies.map(write('supply', 'to'))].join(', ')
 }

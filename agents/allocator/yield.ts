@@ -102,7 +102,7 @@ export function proposeYield(
     costUsdMicros: String(usdMicros(gain.cost)),
     netUsdMicros: String(netUsdMicros),
   }
-  const moves = movesText(vaultMarkets, targets, decimals)
+  const moves = movesText(vaultMarkets, targets, vault)
   const text = `${moves}: earns ${usd(usdMicros(gain.gross))} more in ${days(vault.horizonS)}, moving costs ${usd(usdMicros(gain.cost))}`
   const short = shortfall(gain, usdMicros, policy)
   if (short !== null) {

@@ -7,7 +7,7 @@ import type {
   SummaryEvent,
   WorkflowEvent,
 } from '../ops/events.ts'
-import { gain, span } from '../readable.js'
+import { gain, span, workflowName } from '../readable.js'
 import type { Role } from '../service/contract/roles.ts'
 import { isTerminal } from '../workflow/workflow.ts'
 import { shortHex, shortSubject, wad } from './format.ts'
@@ -16,6 +16,8 @@ import { type Colour, clean, drawFacet, line, type Row, row, whole } from './tim
 /** A price is drawn when it has moved this far from the one drawn before. */
 const PRICE_MOVE_BPS = 100n
 const WAD = 10n ** 18n
+/** The longest name of a role that agents work. */
+const ROLE_WIDTH = 'asset-manager'.length
 /** After this long without a line, a decision that found nothing shows that it is awake. */
 const QUIET_MS = 10_000
 
@@ -23,8 +25,9 @@ const QUIET_MS = 10_000
 export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
 
 /**
- * Create a timeline: aligned columns of time, mark, word and what it is about. One role is drawn step by step; of
- * several, what each decided and how it ended: `workflows show` has the steps. It remembers only what it drew, and
+ * Create a timeline: aligned columns of time, mark, word and what it is about, with each role by its name. One role is drawn step
+ * by step; of several, what each decided and how it ended: `workflows show` has the steps. What came late is drawn at the time
+ * of what was drawn before it. It remembers only what it drew, and
  * reads no clock: the same events give the same lines. `at` is what leads a command to the keeper's records, `link` what
  * makes a link to the console where this screen may show one.
  */
@@ -44,13 +47,13 @@ export function createTimeline({
     prices: new Map(),
     healths: new Map(),
     begun: new Map(),
-    several: false,
+    roles: new Set(),
     at,
     link,
   }
   return (events) =>
     together(events).flatMap((event) => {
-      const atMs = Date.parse(event.at)
+      const atMs = Math.max(Date.parse(event.at), seen.drawnMs)
       seen.beganMs ??= atMs
       const rows = event.type === 'slots' ? drawSlots(event, seen) : draw(event, seen, atMs)
       if (rows.length > 0) seen.drawnMs = atMs
@@ -88,7 +91,7 @@ function together(events: readonly KeeperEvent[]): readonly (Exclude<KeeperEvent
 
 function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
   const { id, state, durationMs, nonces, purpose, hash, blockNumber } = event
-  if (seen.several && state !== 'reopened') return []
+  if (seen.roles.size > 1 && state !== 'reopened') return []
   const parts = [
     `nonce ${nonces.join(', ')}`,
     ...(purpose === 'noop' ? ['no-op'] : []),
@@ -106,10 +109,10 @@ type Seen = {
   readonly symbols: Map<string, string>
   readonly prices: Map<string, bigint>
   readonly healths: Map<string, string>
-  /** When each workflow that is not at its end was discovered. */
-  readonly begun: Map<string, number>
-  /** Whether several roles are at work. */
-  several: boolean
+  /** What each workflow that is not at its end is, and when it was discovered. */
+  readonly begun: Map<string, { readonly what: string; readonly atMs: number }>
+  /** Those that are or were at work. */
+  readonly roles: Set<string>
   readonly at: string
   readonly link: () => string | null
 }
@@ -117,7 +120,7 @@ type Seen = {
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
-      seen.several = new Set(event.signers.map(({ role }) => role)).size > 1
+      for (const { role } of event.signers) seen.roles.add(role)
       const signers = event.signers.map(({ role, address }) => `${role} ${shortHex(address)}`)
       const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
@@ -128,6 +131,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
     }
     case 'role': {
       const { role, state, check, message } = event
+      seen.roles.add(role)
       if (state === 'up') return [row('●', 'up', role, 'green')]
       return [row('✗', 'down', clean(`${role}: ${check}: ${message}`), 'red')]
     }
@@ -147,12 +151,12 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
       return drawWorkflow(event, seen, atMs)
     case 'held': {
       const how = `approve within ${span(Date.parse(event.expiresAt) - atMs)} with: rolekeeper approve ${event.id.slice(0, 8)}${seen.at}`
-      const text = `${name(event.id)}  ${event.check}: ${event.message}`
+      const text = `${whose(event)}  ${event.check}: ${event.message}`
       return [row('?', 'held', clean(text), 'yellow'), row(' ', '', how)]
     }
     case 'gain': {
       const marked = event.marked ? ' (marked, nothing was sold)' : ''
-      const text = `${name(event.id)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
+      const text = `${whose(event)}  paid ${event.paid}, received ${event.received}, gas ${event.gas}: ${event.profit}${marked}`
       return [row('+', 'gained', clean(text), 'green')]
     }
     case 'policy': {
@@ -180,6 +184,9 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
 }
 
 const name = (id: string) => id.slice(0, 6)
+/** Which workflow: what it is about stands in the line that it began with. */
+const whose = ({ id, role }: { readonly id: string; readonly role: Role }) =>
+  `${name(id)}  ${role.padEnd(ROLE_WIDTH)}`
 const took = (id: string, ms: number) => `${name(id)}  ${span(ms).padStart(8)}`
 
 /** How a switch that was pulled or taken back is drawn. */
@@ -239,26 +246,22 @@ const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Co
 function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly Row[] {
   const { id, state } = event
   if (state === 'discovered') {
-    seen.begun.set(id, atMs)
-    const kind = event.workflowType.split('.').at(-1) ?? event.workflowType
-    const who = seen.several ? `${event.role.padEnd(13)} ` : ''
-    const title = row(
-      '◆',
-      'decided',
-      `${name(id)}  ${who}${clean(kind)} ${about(event.subject, seen)}`,
-      'cyan',
-    )
+    const what = `${clean(workflowName(event.workflowType))} ${about(event.subject, seen).trim()}`
+    seen.begun.set(id, { what, atMs })
+    const title = row('◆', 'decided', `${whose(event)}  ${what}`, 'cyan')
     return event.summary === undefined ? [title] : [title, row(' ', '', clean(event.summary))]
   }
-  if (!isTerminal(state)) return seen.several ? [] : [row('│', state, took(id, event.durationMs), 'gray')]
-  const beganMs = seen.begun.get(id)
+  if (!isTerminal(state))
+    return seen.roles.size > 1 ? [] : [row('│', state, took(id, event.durationMs), 'gray')]
+  const begun = seen.begun.get(id)
   seen.begun.delete(id)
-  const total = beganMs === undefined ? '' : `  total ${span(atMs - beganMs)}`
+  // One that a keeper before this one began.
+  const what = begun?.what ?? clean(workflowName(event.workflowType))
+  const after = begun === undefined ? '' : `  after ${span(atMs - begun.atMs)}`
   const why = event.check === undefined ? '' : `  ${event.check}: ${event.message ?? ''}`
   const [mark, colour] = ENDS[state] ?? ['✗', 'yellow']
-  const who = seen.several ? `${name(id)}  ${event.role.padEnd(13)}` : took(id, event.durationMs)
   // Why it ended holds what to do about it.
-  return [row(mark, state, clean(`${who}${total}${why}`, 2_000), colour)]
+  return [row(mark, state, clean(`${whose(event)}  ${what}${after}${why}`, 2_000), colour)]
 }
 
 function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly Row[] {

@@ -1,5 +1,6 @@
 import type { Address } from 'viem'
 import { printable } from '../errors.ts'
+import { workflowName } from '../readable.js'
 import type { Deployment } from '../service/contract/deployment.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import { subjectOf } from './check-request.ts'
@@ -89,5 +90,5 @@ export function sayOrder(
     .map((member) => `${member.path.replace(/(?:Address|Bps|Seconds|Timestamp)$/, '')} ${say(member)}`)
   const of = about.length === 0 ? '' : ` of ${about.join(', ')}`
   const by = figures.length === 0 ? '' : `: ${figures.join(', ')}`
-  return printable(`${workflowType.split('.').at(-1)}${of}${by}`, SUMMARY_MAX)
+  return printable(`${workflowName(workflowType)}${of}${by}`, SUMMARY_MAX)
 }

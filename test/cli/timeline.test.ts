@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { placeText } from '../../src/cli/place.ts'
 import { createTimeline } from '../../src/cli/timeline.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
+import type { Role } from '../../src/service/contract/roles.ts'
 
 const MARKET = `0x${'a1'.repeat(20)}`
 const BORROWER = `0x3f2a${'0'.repeat(32)}77c1`
@@ -177,7 +178,7 @@ describe('the timeline', () => {
           0.1s  · price      sBTC/sUSD         64,120.00
           2.1s  ▼ price      sBTC/sUSD         61,002.11    -4.86 %
           2.1s  ▽ under      sBTC/sUSD 0x3f2a…77c1     health 1.0132 → 0.9871, under water
-          2.1s  ◆ decided    a1b2c3  liquidate sBTC/sUSD 0x3f2a…77c1
+          2.1s  ◆ decided    a1b2c3  liquidator     liquidation sBTC/sUSD 0x3f2a…77c1
                              health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), haircut 0.62 %, gas $0.03, expect +$41.20
           2.1s  │ requested  a1b2c3      2 ms
           2.2s  │ prepared   a1b2c3     41 ms
@@ -189,14 +190,35 @@ describe('the timeline', () => {
           3.2s  │ mined      a1b2c3    932 ms  nonce 4  0x9c00…4e21  block 118
           5.2s  │ final      a1b2c3       2 s  nonce 4  0x9c00…4e21
           5.2s  │ confirmed  a1b2c3    3.00 s
-          6.2s  ✓ succeeded  a1b2c3    1.01 s  total 4.08 s
-          6.2s  + gained     a1b2c3  paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
+          6.2s  ✓ succeeded  a1b2c3  liquidator     liquidation sBTC/sUSD 0x3f2a…77c1  after 4.08 s
+          6.2s  + gained     a1b2c3  liquidator     paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
           6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
          60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1 min
       "
     `)
+  })
+
+  it('names who did what on each line, also where roles come up one by one, and in order', () => {
+    const ready = { ...story[0], signers: [] } as KeeperEvent
+    const up = (ms: number, role: Role): KeeperEvent => ({
+      ...{ type: 'role', at: at(ms), role, signer: `0x${'2'.repeat(40)}`, state: 'up' },
+    })
+    const other = { id: 'f'.repeat(32), role: 'rfq-bidder', subject: 'auction:77' } as const
+    const bid = { ...other, workflowType: 'role.lender.distressedRecoveryFundV3AuctionBid' }
+    const lines = drawn([
+      ...[ready, up(1_000, 'liquidator'), up(2_000, 'rfq-bidder')],
+      ...[state(3_000, 0, 'discovered'), state(2_900, 0, 'discovered', bid)],
+      ...[state(4_000, 9, 'superseded', { ...bid, check: 'outbid', message: 'It was outbid.' })],
+      state(5_000, 9, 'succeeded'),
+    ])
+    expect(lines.slice(3)).toEqual([
+      '    3.0s  ◆ decided    a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1',
+      '    3.0s  ◆ decided    ffffff  rfq-bidder     auction bid auction 77',
+      '    4.0s  ✗ superseded ffffff  rfq-bidder     auction bid auction 77  after 1 s  outbid: It was outbid.',
+      '    5.0s  ✓ succeeded  a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1  after 2 s',
+    ])
   })
 
   it('draws the same lines for the same events, and only adds colour to them', () => {
@@ -247,7 +269,7 @@ describe('the timeline', () => {
       message: `Target \u001b[2J0x${'ab'.repeat(20)}\u202e is not\nallowed.`,
     })
     expect(drawn([state(0, 0, 'discovered'), refused]).at(-1)).toMatchInlineSnapshot(
-      `"    0.0s  ✗ refused    a1b2c3     30 ms  total 40 ms  target_not_allowed: Target 0xabab…abab is not allowed."`,
+      `"    0.0s  ✗ refused    a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1  after 40 ms  target_not_allowed: Target 0xabab…abab is not allowed."`,
     )
   })
 })
@@ -262,7 +284,7 @@ describe('what waits for a person, and what is in shadow', () => {
       ...{ check: 'approval_always', message: 'The policy asks.', expiresAt: at(900_000) },
     }
     expect(drawn([held])).toEqual([
-      '    0.0s  ? held       a1b2c3  approval_always: The policy asks.',
+      '    0.0s  ? held       a1b2c3  liquidator     approval_always: The policy asks.',
       '                       approve within 15 min with: rolekeeper approve a1b2c3d4',
     ])
     // Pasted into a terminal it has to reach this keeper, not the one of the folder.

@@ -21,10 +21,10 @@ function said(name: string, changed: object = {}): string {
 describe('what an order asks for, in a line', () => {
   it('is its type, what it is about, and its figures', () => {
     expect(said('fees')).toBe(
-      'vaultFeeConfigUpdate of a vault: managementFee 0.5 %, performanceFee 10 %, recipient our signer',
+      'vault fees of a vault: managementFee 0.5 %, performanceFee 10 %, recipient our signer',
     )
     expect(said('caps')).toBe(
-      'vaultCuratorCapsSettingsSave of a vault, btcMarket: absoluteCapAssets 1,000,000 sUSD, relativeCap 50 %, allocationEnabled true',
+      'caps of a vault, btcMarket: absoluteCapAssets 1,000,000 sUSD, relativeCap 50 %, allocationEnabled true',
     )
     expect(said('partner-deposit')).toBe(
       'partnerWrapperDeposit of partnerChannel: assets 5,000 sUSD, receiver our signer, minShares 2,000,000,000,000,000 base units',
@@ -63,7 +63,7 @@ describe('what an order asks for, in a line', () => {
   it('tells two of one type apart, also where an address has no name of ours', () => {
     expect(said('fees', { managementFeeBps: 51 })).toContain('managementFee 0.51 %')
     expect(said('fees', { recipientAddress: STRANGER })).toMatch(/recipient 0x\w{4}…\w{4}$/)
-    expect(said('fees', { vaultAddress: STRANGER })).toMatch(/^vaultFeeConfigUpdate of 0x\w{4}…\w{4}: /)
+    expect(said('fees', { vaultAddress: STRANGER })).toMatch(/^vault fees of 0x\w{4}…\w{4}: /)
   })
 
   it('is one printable line, however long its texts are', () => {

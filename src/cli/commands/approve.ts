@@ -1,7 +1,7 @@
 import { printable } from '../../errors.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import { span } from '../../readable.js'
+import { span, workflowName } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { ShownCall, ShownChange } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
@@ -90,7 +90,7 @@ const ABOUT_MAX = 120
 function listOf(held: readonly Workflow[], at: string): string {
   const rows = held.map((each) => {
     const { id, role, proposal, hold } = each
-    const what = proposal.workflowType.split('.').at(-1) ?? ''
+    const what = workflowName(proposal.workflowType)
     const when = span(expiresInMs(each))
     const cells = [
       id.slice(0, 8),

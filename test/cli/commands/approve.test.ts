@@ -118,7 +118,7 @@ describe('an approval', () => {
     expect(out).toContain(`\n  rolekeeper approve a1a1a1a1 --hash ${hash} --directory ${directory}\n`)
     const listed = (await run()).out
     expect(listed).toMatch(
-      /^id +role +what +expires in +check +about\na1a1a1a1 +liquidator +liquidate +\d+ \S+ /,
+      /^id +role +what +expires in +check +about\na1a1a1a1 +liquidator +liquidation +\d+ \S+ /,
     )
     expect(listed).toContain(`rolekeeper approve ID --directory ${directory}`)
     expect((await run('--role', 'allocator')).out).toBe('Nothing waits.\n')

@@ -1,5 +1,6 @@
 import { confirm } from './dialogs.js'
 import { h, list, mono, none, once, when, whyLink } from './dom.js'
+import { workflowName } from './readable.js'
 
 /** What waits for a person: all that is approved, in words, before the button. */
 export function approvals(place, { approvals: held = [] }) {
@@ -42,7 +43,7 @@ function approvalCard(held) {
     h(
       'h3',
       {},
-      `${role} · ${workflowType.split('.').at(-1)}`,
+      `${role} · ${workflowName(workflowType)}`,
       h('span', { class: 'mode' }, 'ends ', when(untilMs)),
     ),
     h('p', {}, summary),

@@ -1,4 +1,5 @@
 import { badge, clock, h, list, none, once, short, span, stateOf, when, whyLink } from './dom.js'
+import { workflowName } from './readable.js'
 
 /** Every workflow through its states, with each time. */
 export function workflows(place, { workflows: flows = [] }) {
@@ -34,7 +35,7 @@ export function flowLine({
       badge(word, held ? 'held' : state.replace('_', ' ')),
       whyLink(id, h('span', { class: 'mono' }, id.slice(0, 8))),
       h('strong', {}, role),
-      h('span', {}, workflowType.split('.').at(-1)),
+      h('span', { title: workflowType }, workflowName(workflowType)),
       h('span', { class: 'mono', title: subject }, short(subject)),
       when(atMs),
     ),

@@ -1,5 +1,6 @@
 import { badge, h, nothing, span, stateOf, when } from './dom.js'
 import { why } from './link.js'
+import { workflowName } from './readable.js'
 
 /** Why something was done or left: what `explain` says. */
 export function whyView(place, _parts, about) {
@@ -32,7 +33,7 @@ function foundOf({ workflows: flows, decisions }, about) {
         h(
           'h3',
           {},
-          `${flow.role} · ${flow.workflowType.split('.').at(-1)}`,
+          `${flow.role} · ${workflowName(flow.workflowType)}`,
           h('span', { class: 'mode' }, badge(stateOf(flow.state), flow.state.replace('_', ' '))),
         ),
         h('p', {}, flow.summary),
