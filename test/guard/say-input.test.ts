@@ -27,7 +27,7 @@ describe('what an order asks for, in a line', () => {
       'caps of a vault, btcMarket: absoluteCapAssets 1,000,000 sUSD, relativeCap 50 %, allocationEnabled true',
     )
     expect(said('partner-deposit')).toBe(
-      'partnerWrapperDeposit of partnerChannel: assets 5,000 sUSD, receiver our signer, minShares 2,000,000,000,000,000 base units',
+      'channel deposit of partnerChannel: assets 5,000 sUSD, receiver our signer, minShares 2,000,000,000,000,000 base units',
     )
     expect(said('owner-reallocate')).toContain(
       'withdrawals[0].market btcMarket, withdrawals[0].assets 0.3 sUSD',
