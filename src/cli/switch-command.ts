@@ -60,7 +60,7 @@ async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Pro
     const there = keeperThere(here)
     // What a fleet staffs is in its configuration.
     checkRole(order.role, isOfFleet ? null : rolesOf(there))
-    if (order.on) setControl(here, order.switch, true, withReason(order, before))
+    if (order.on) setControl(here, order.switch, true, order)
   }
   const place = await placeOf(given, io).catch((error: unknown) => {
     if (order.on && here !== undefined)
@@ -75,18 +75,13 @@ async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Pro
   const there = keeperThere(place.directory)
   checkRole(order.role, rolesOf(there))
   const was = here === undefined ? readControl(place.directory).pulled : before
-  if (here === undefined || !order.on)
-    setControl(place.directory, order.switch, order.on, withReason(order, was))
+  if (here === undefined || !order.on) setControl(place.directory, order.switch, order.on, order)
   say(order, { directory: place.directory, was, isThere: there.state === 'running' }, json, io)
   return there.state === 'running' ? EXIT.done : EXIT.noKeeper
 }
 
 const mineIn = (was: readonly Pulled[], { switch: which, role }: Order) =>
   was.find((each) => each.switch === which && each.role === role)
-
-/** Who pulls it again and does not say why leaves the reason that was given. Pure. */
-const withReason = (order: Order, was: readonly Pulled[]): Order =>
-  order.on && order.reason === null ? { ...order, reason: mineIn(was, order)?.reason ?? null } : order
 
 type Result = {
   readonly directory: string

@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  existsSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -141,15 +142,15 @@ export function pullOf(text: string): Pull {
 type Setting = Partial<Pull> & { readonly role?: Role | undefined }
 
 /**
- * Turn a switch on or off; it survives a restart.
+ * Turn a switch on or off; it survives a restart. Of one that is on already, who, when and why stay as they are; a reason that
+ * nobody gave yet is added.
  * @throws RolekeeperError `control.not_written` when the directory does not take it.
  */
 export function setControl(directory: string, which: Switch, on: boolean, setting: Setting = {}): void {
   const { role, by = null, atMs = Date.now(), reason = null } = setting
   const file = join(directory, fileOf(which, role))
-  const text = by === null ? '' : JSON.stringify({ by, atMs, reason } satisfies Pull)
   try {
-    if (on) pullFile(file, text)
+    if (on) pullFile(file, firstPull(file, { by, atMs, reason }))
     // Before the file goes: who sees that looks here who took it.
     note(directory, { switch: which, on, by, atMs, reason, ...(role === undefined ? {} : { role }) })
     if (!on) rmSync(file, { force: true })
@@ -160,6 +161,14 @@ export function setControl(directory: string, which: Switch, on: boolean, settin
       cause,
     })
   }
+}
+
+/** Write who pulled a switch first; nothing for one that is pulled by hand. */
+function firstPull(file: string, pull: Pull): string {
+  const before = existsSync(file) ? pullIn(file) : null
+  const { by, atMs, reason } = before ?? pull
+  const first: Pull = { by, atMs, reason: reason ?? pull.reason }
+  return first.by === null && before === null ? '' : JSON.stringify(first)
 }
 
 /** Make the file at once with all that it says; on a disk that takes no text, empty. */

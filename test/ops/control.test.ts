@@ -40,11 +40,13 @@ it('sees an order at the next read with who, when and why, and its withdrawal', 
   setControl(directory, 'pause', true, ANNA)
   const pause = { switch: 'pause', ...ANNA }
   expect(readControl(directory)).toEqual({ killed: false, paused: true, pulled: [pause], directory })
-  setControl(directory, 'kill', true, ANNA)
+  // Who pulls it again only adds the reason that nobody gave.
   setControl(directory, 'kill', true, BEN)
+  setControl(directory, 'kill', true, ANNA)
+  setControl(directory, 'kill', true, { ...ANNA, reason: 'another' })
   expect(readControl(directory)).toEqual({
     ...{ killed: true, paused: true, directory },
-    pulled: [{ switch: 'kill', ...BEN }, pause],
+    pulled: [{ switch: 'kill', ...BEN, reason: ANNA.reason }, pause],
   })
   setControl(directory, 'pause', false, ANNA)
   setControl(directory, 'kill', false)
@@ -83,15 +85,16 @@ it('says of each switch that came, went or changed who did it and why, and of a 
     const now = readControl(directory)
     return { now, events: controlEvents(now, before.pulled, takes, 5_000) }
   }
-  setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
+  setControl(directory, 'pause', true, { role: 'allocator', ...BEN })
   const one = look(readControl(mkdtempSync(join(tmpdir(), 'free-'))))
-  const times = { at: '1970-01-01T00:00:05.000Z', givenAt: '1970-01-01T00:00:01.000Z' }
-  const { atMs: _, ...who } = ANNA
+  const times = { at: '1970-01-01T00:00:05.000Z', givenAt: '1970-01-01T00:00:02.000Z' }
+  const { atMs: _, ...who } = BEN
   expect(one.events).toEqual([{ type: 'control', ...times, verb: 'pause', role: 'allocator', ...who }])
   expect(look(one.now).events).toEqual([])
-  setControl(directory, 'pause', true, { role: 'allocator', ...BEN })
+  setControl(directory, 'pause', true, { role: 'allocator', ...ANNA })
   const two = look(one.now)
-  expect(two.events).toMatchObject([{ verb: 'pause', role: 'allocator', by: 'ben@ops-2', reason: null }])
+  const { reason } = ANNA
+  expect(two.events).toMatchObject([{ verb: 'pause', role: 'allocator', by: 'ben@ops-2', reason }])
   setControl(directory, 'pause', false, { role: 'allocator', ...ANNA, atMs: 3_000 })
   writeFileSync(join(directory, 'KILL'), '')
   const three = look(two.now)
