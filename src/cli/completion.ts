@@ -1,4 +1,5 @@
 import { agents } from '../../agents/index.ts'
+import { PROGRESS_STATES, TERMINAL_STATES } from '../workflow/workflow.ts'
 import { type Command, command, usageError } from './command.ts'
 import { perhaps } from './nearest.ts'
 
@@ -44,6 +45,11 @@ export const completionOf = (commands: Commands): Command =>
   })
 
 const ROLE_NAMES = agents.map(({ role }) => role)
+/** What the value of an option may be, by the word that its help has for it; any other is a file, or for people to say. */
+const VALUES: Readonly<Record<string, readonly string[]>> = {
+  ROLE: ROLE_NAMES,
+  STATE: ['held', ...PROGRESS_STATES, ...TERMINAL_STATES],
+}
 
 /** The words that a usage shows as they are typed, and the roles where it shows one; those of options are theirs. Pure. */
 const wordsOf = (usage: string): readonly string[] =>
@@ -54,26 +60,31 @@ const wordsOf = (usage: string): readonly string[] =>
 
 const longs = ({ options }: Completed) => [...Object.keys(options), 'help'].map((name) => `--${name}`)
 
-/** The options of any command whose value is of one kind. Pure. */
-const takes = (all: readonly Completed[], values: readonly string[]) => [
+/** The options of any command whose value is such a one. Pure. */
+const takes = (all: readonly Completed[], isSuch: (value: string) => boolean) => [
   ...new Set(
     all.flatMap(({ options }) =>
       Object.entries(options).flatMap(([name, { value }]) =>
-        value !== undefined && values.includes(value) ? [`--${name}`] : [],
+        value !== undefined && isSuch(value) ? [`--${name}`] : [],
       ),
     ),
   ),
 ]
 
-const FILES = ['FILE', 'DIR', 'RUN']
+const isFile = (value: string) => ['FILE', 'DIR', 'RUN'].includes(value)
 
 function bashScript(all: readonly Completed[]): string {
   const cases = all.map((each) => `    ${each.name}) words="${[...each.words, ...longs(each)].join(' ')}" ;;`)
+  const known = Object.entries(VALUES).map(([word, values]) => {
+    const options = takes(all, (value) => value === word).join('|')
+    return `    ${options}) COMPREPLY=($(compgen -W "${values.join(' ')}" -- "$cur")); return ;;`
+  })
   return `_rolekeeper() {
   local cur=\${COMP_WORDS[COMP_CWORD]} words=""
   case \${COMP_WORDS[COMP_CWORD-1]} in
-    ${takes(all, ['ROLE']).join('|')}) COMPREPLY=($(compgen -W "${ROLE_NAMES.join(' ')}" -- "$cur")); return ;;
-    ${takes(all, FILES).join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+${known.join('\n')}
+    ${takes(all, isFile).join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    ${takes(all, (value) => !isFile(value) && !Object.hasOwn(VALUES, value)).join('|')}) COMPREPLY=(); return ;;
   esac
   case $COMP_CWORD:\${COMP_WORDS[1]} in
     1:*) words="${all.map(({ name }) => name).join(' ')}" ;;
@@ -104,11 +115,9 @@ function fishScript(all: readonly Completed[]): string {
         const kind =
           value === undefined
             ? ''
-            : value === 'ROLE'
-              ? ` -x -a ${quoted(ROLE_NAMES.join(' '))}`
-              : FILES.includes(value)
-                ? ' -r -F'
-                : ' -x'
+            : isFile(value)
+              ? ' -r -F'
+              : ` -x${Object.hasOwn(VALUES, value) ? ` -a ${quoted((VALUES[value] ?? []).join(' '))}` : ''}`
         return `${within} -l ${long}${kind} -d ${quoted(help)}`
       }),
     ]

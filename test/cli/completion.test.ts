@@ -25,6 +25,8 @@ it('completes commands, their words and options, and roles, from the table of co
   expect(await offered('pause', '--r')).toEqual(['--reason'])
   expect(await offered('pnl', '--role', 'rfq')).toEqual(['rfq-bidder'])
   expect(await offered('run', '--config', 'package.')).toEqual(['package.json'])
+  expect(await offered('workflows', 'list', '--state', 're')).toEqual(['requested', 'refused', 'reverted'])
+  expect(await offered('workflows', 'list', '--since', '')).toEqual([''])
   expect(await offered('completion', 'f')).toEqual(['fish'])
 })
 
