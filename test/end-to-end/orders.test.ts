@@ -125,7 +125,7 @@ inOrder('what people order, on one chain', () => {
         /0x[0-9a-f]{40}\.depositNow\(assets: 1 sUSD, receiver: our signer 0x\w{40}, minShares: 1 base unit\)/,
       )
       expect(out).toMatch(/0x[0-9a-f]{40} {2}-1,000,000 base units of 0x[0-9a-f]{40}\n/)
-      expect(out).toMatch(/Gas: [\d,]+ gas, at most [\d,.]+ gwei/)
+      expect(out).toMatch(/Gas: [\d,]+ gas, at most [\d,.]+ (?:gwei|ETH)/)
       expect(await sent()).toBe(before)
       expect(await shares()).toBe(0n)
     })
@@ -168,7 +168,7 @@ inOrder('what people order, on one chain', () => {
       const second = await keeperOf(['deposit'])
       const list = await rolekeeper('approve', '--directory', directory())
       expect(list.out).toMatch(
-        /^[0-9a-f]{8} +liquidator +deposit +\S+ \w+ +approval_always +deposit of primeVault: assets 3 sUSD, receiver our signer, /m,
+        /^[0-9a-f]{8} +liquidator +deposit +\d+ min \d+ s +approval_always +deposit of primeVault: assets 3 sUSD, receiver our signer, /m,
       )
       expect(await second.page('/metrics')).toContain('rolekeeper_workflows_held{role="liquidator"} 1')
       expect(await sent()).toBe(before)
