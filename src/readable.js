@@ -95,7 +95,7 @@ const DAY = 24 * HOUR
  * @param {readonly [number, string]} smaller
  */
 const pair = (ms, [size, unit], [smaller, small]) => {
-  const whole = Math.floor(ms / size)
+  const whole = rounded(BigInt(Math.floor(ms / size)), 0, 0)
   const rest = Math.floor((ms % size) / smaller)
   return rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${rest} ${small}`
 }

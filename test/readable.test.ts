@@ -74,6 +74,7 @@ describe('figures as people read them', () => {
     [125_000, '2 min 5 s'],
     [3_661_000, '1 h 1 min'],
     [90_000_000n, '1 d 1 h'],
+    [9_000_000_000_000n, '104,166 d 16 h'],
     [-1_500, '-1.5 s'],
   ])('writes %i milliseconds as %s', (ms, written) => {
     expect(span(ms)).toBe(written)

@@ -17,7 +17,7 @@ import { type Colour, clean, drawFacet, line, type Row, row, whole } from './tim
 const PRICE_MOVE_BPS = 100n
 const WAD = 10n ** 18n
 /** The longest name of a role that agents work. */
-const ROLE_WIDTH = 'asset-manager'.length
+const ROLE_WIDTH = 13
 /** After this long without a line, a decision that found nothing shows that it is awake. */
 const QUIET_MS = 10_000
 

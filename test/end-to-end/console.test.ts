@@ -5,6 +5,7 @@ import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { setControl } from '../../src/ops/control.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import type { KeeperStatus } from '../../src/ops/status.ts'
+import { usd } from '../../src/readable.js'
 import { type Browser, startBrowser } from '../support/chromium.ts'
 import { inOrder } from '../support/in-order.ts'
 import { startTestKeeper, type TestKeeper } from '../support/keeper-scene.ts'
@@ -99,8 +100,7 @@ it('shows what was gained', () => gained)
 
 it('shows of today, by role, what the status says', async () => {
   await show('money')
-  const dollars = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' })
-  const text = (micros: string | null) => dollars.format(Number(micros) / 1e6).replace('-', '−')
+  const text = (micros: string | null) => (micros === null ? '?' : usd(BigInt(micros)))
   const shown = page.locator('tr[data-key="liquidator"] td')
   await expect
     .poll(async () => {

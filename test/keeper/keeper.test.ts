@@ -79,7 +79,7 @@ inOrder('a keeper on one chain', () => {
       'succeeded',
     ])
     const gain = await keeper.until(({ type }) => type === 'gain')
-    expect(gain).toMatchObject({ paid: '20,000.00 sUSD', marked: true })
+    expect(gain).toMatchObject({ paid: expect.stringMatching(/^20,000(?:\.00)? sUSD$/), marked: true })
     expect(await world.liquidated(borrower)).toHaveLength(1)
     expect(await allowance()).toBe(0n)
   })
