@@ -91,7 +91,7 @@ it('shows who holds what, who stands by, what waits longest, and how Redis is', 
   const record = (await client.hget(store.keys.instances, 'one')) ?? ''
   await client.hset(store.keys.instances, 'two', record.replace(/^(\S+ \S+ \S+) \d+/, '$1 1'))
   expect((await runCommand(['fleet', '--config', file])).out).toMatch(
-    /two {2}eu-1 {2}1\.0\.0 {2}SILENT, heard of [^,]+ ago {2}holds nothing\n/,
+    /two {2}eu-1 {2}1\.0\.0 {2}SILENT, heard of [\d,]+ d(?: \d+ h)? ago {2}holds nothing\n/,
   )
   expect(shown).toMatch(/0x5151…5151 +liquidator +one since \S+, epoch 2\n/)
   expect(shown).toMatch(/one {2}eu-1 {2}1\.0\.0 {2}heard of \S+ m?s ago {2}holds 1\n/)

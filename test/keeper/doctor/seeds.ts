@@ -86,11 +86,11 @@ const lower = (text: string) => text.toLowerCase()
 export const SEEDS: Readonly<Record<string, Seed>> = {
   'the clock five minutes fast': {
     ...{ check: 'clock', code: 'clock.off', offMs: 5 * MINUTE },
-    says: () => [/5 min ahead of|30\d s ahead of|29\d s ahead of/, 'timedatectl set-ntp true'],
+    says: () => [/(?:4 min 5\d|5 min(?: \d+)?)(?: s)? ahead of/, 'timedatectl set-ntp true'],
   },
   'the clock five minutes slow': {
     ...{ check: 'clock', code: 'clock.off', offMs: -5 * MINUTE },
-    says: () => [/(?:4 min 5\d s|5 min|5 min \d s) behind/, 'chrony'],
+    says: () => [/(?:4 min 5\d|5 min(?: \d+)?)(?: s)? behind/, 'chrony'],
   },
   'directory: /proc/x': {
     ...{ check: 'directory', code: 'journal.failed' },
