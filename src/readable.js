@@ -81,7 +81,7 @@ export function native(wei) {
   const size = magnitude(wei)
   if (size === 0n || size >= 10n ** 13n)
     return `${rounded(wei, 18, Math.max(4, decimalsFor(wei, 18, 4)))} ETH`
-  if (size < 10n ** 6n) return counted(wei, 'wei', 'wei')
+  if (size < 10n ** 6n) return plural(wei, 'wei', 'wei')
   return `${rounded(wei, 9, Math.max(3, decimalsFor(wei, 9, 4)))} gwei`
 }
 
@@ -131,7 +131,7 @@ export function span(milliseconds) {
  * @param {number | bigint} count
  * @param {string} one
  */
-export function counted(count, one, several = `${one}s`) {
+export function plural(count, one, several = `${one}s`) {
   const amount = BigInt(count)
   return `${rounded(amount, 0, 0)} ${amount === 1n ? one : several}`
 }

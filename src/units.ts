@@ -72,10 +72,10 @@ export const counted = (amount: bigint | number, unit: string): string =>
   `${decimal(BigInt(amount), 0)} ${unit}`
 
 /** Write millionths of a US dollar. Pure. */
-export const usd = (micros: bigint): string => `${decimal(micros, 6)} USD`
+export const exactUsd = (micros: bigint): string => `${decimal(micros, 6)} USD`
 
 /** Write base units of a token. Pure. */
-export const tokens = (amount: bigint, { symbol, decimals }: Denomination): string =>
+export const exactTokens = (amount: bigint, { symbol, decimals }: Denomination): string =>
   `${decimal(amount, decimals)} ${symbol}`
 
 /** A number of base units, where nobody knows what a whole one is. Pure. */
@@ -91,14 +91,14 @@ export function amountText(
   const asset = assets.find(({ address }) => address === token?.toLowerCase())
   return asset === undefined
     ? `${baseUnits(amount)} of ${token ?? 'an unknown token'}`
-    : tokens(amount, asset)
+    : exactTokens(amount, asset)
 }
 
 /** Write basis points. Pure. */
 export const percent = (bps: bigint | number): string => `${decimal(BigInt(bps), 2)} %`
 
 /** Write wei in the unit that suits them: a price of gas in gwei, a cost in ETH. Pure. */
-export function native(wei: bigint): string {
+export function exactNative(wei: bigint): string {
   if (wei === 0n || wei >= 10n ** 15n) return `${decimal(wei, 18)} ETH`
   return wei < 10n ** 6n ? counted(wei, 'wei') : `${decimal(wei, 9)} gwei`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { counted, gain, native, span, tokens, usd, workflowName } from '../src/readable.js'
+import { gain, native, plural, span, tokens, usd, workflowName } from '../src/readable.js'
 import { WORKFLOW_CATALOGUE } from '../src/service/contract/workflow-types.ts'
 
 const BTC = { symbol: 'sBTC', decimals: 8 }
@@ -81,12 +81,12 @@ describe('figures as people read them', () => {
   })
 
   it('writes one of something in the singular', () => {
-    expect([0, 1, 2_000n].map((count) => counted(count, 'workflow'))).toEqual([
+    expect([0, 1, 2_000n].map((count) => plural(count, 'workflow'))).toEqual([
       '0 workflows',
       '1 workflow',
       '2,000 workflows',
     ])
-    expect(counted(2, 'loss', 'losses')).toBe('2 losses')
+    expect(plural(2, 'loss', 'losses')).toBe('2 losses')
   })
 
   it('calls every workflow type by a name in words, and another by what it is', () => {

@@ -4,15 +4,15 @@ import {
   counted,
   DURATION,
   duration,
+  exactNative,
+  exactTokens,
+  exactUsd,
   NATIVE,
-  native,
   PERCENT,
   parseAmount,
   percent,
-  tokens,
   USD,
   unitsOf,
-  usd,
 } from '../src/units.ts'
 import { TOKENS } from './support/tokens.ts'
 
@@ -61,18 +61,18 @@ describe('an amount with its unit', () => {
 
   it('is written as people write it', () => {
     const [, btc] = TOKENS
-    expect([usd(1_500_000n), usd(-100_000_000_000n), tokens(2_500_000_000n, btc), percent(125)]).toEqual([
-      '1.5 USD',
-      '-100,000 USD',
-      '25 sBTC',
-      '1.25 %',
-    ])
-    expect([native(20_000_000_000_000_000n), native(30_000_000_000n), native(7n), native(0n)]).toEqual([
-      '0.02 ETH',
-      '30 gwei',
-      '7 wei',
-      '0 ETH',
-    ])
+    expect([
+      exactUsd(1_500_000n),
+      exactUsd(-100_000_000_000n),
+      exactTokens(2_500_000_000n, btc),
+      percent(125),
+    ]).toEqual(['1.5 USD', '-100,000 USD', '25 sBTC', '1.25 %'])
+    expect([
+      exactNative(20_000_000_000_000_000n),
+      exactNative(30_000_000_000n),
+      exactNative(7n),
+      exactNative(0n),
+    ]).toEqual(['0.02 ETH', '30 gwei', '7 wei', '0 ETH'])
     expect([
       duration(0),
       duration(1_500),
@@ -86,11 +86,11 @@ describe('an amount with its unit', () => {
     const any = fc.bigInt(0n, 2n ** 256n - 1n)
     fc.assert(
       fc.property(any, fc.constantFrom(...TOKENS), (amount, token) => {
-        expect(amountOf(usd(amount), USD)).toBe(amount)
-        expect(amountOf(native(amount), NATIVE)).toBe(amount)
+        expect(amountOf(exactUsd(amount), USD)).toBe(amount)
+        expect(amountOf(exactNative(amount), NATIVE)).toBe(amount)
         expect(amountOf(percent(amount), PERCENT)).toBe(amount)
         expect(amountOf(duration(amount), DURATION)).toBe(amount)
-        expect(amountOf(tokens(amount, token), unitsOf(TOKENS))).toBe(amount)
+        expect(amountOf(exactTokens(amount, token), unitsOf(TOKENS))).toBe(amount)
       }),
       { numRuns: 300 },
     )

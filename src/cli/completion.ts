@@ -1,7 +1,7 @@
 import { agents } from '../../agents/index.ts'
-import { PROGRESS_STATES, TERMINAL_STATES } from '../workflow/workflow.ts'
 import { type Command, command, usageError } from './command.ts'
 import { perhaps } from './nearest.ts'
+import { SHOWN_STATES } from './options.ts'
 
 /** The commands, by their names. */
 type Commands = Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>>
@@ -48,7 +48,7 @@ const ROLE_NAMES = agents.map(({ role }) => role)
 /** What the value of an option may be, by the word that its help has for it; any other is a file, or for people to say. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   ROLE: ROLE_NAMES,
-  STATE: ['held', ...PROGRESS_STATES, ...TERMINAL_STATES],
+  STATE: SHOWN_STATES,
 }
 
 /** The words that a usage shows as they are typed, and the roles where it shows one; those of options are theirs. Pure. */

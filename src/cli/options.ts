@@ -1,4 +1,8 @@
+import { PROGRESS_STATES, TERMINAL_STATES } from '../workflow/workflow.ts'
 import { usageError } from './command.ts'
+
+/** The states of workflows as commands show them: one that waits for a person is held, whatever it waits in. */
+export const SHOWN_STATES: readonly string[] = ['held', ...PROGRESS_STATES, ...TERMINAL_STATES]
 
 /** Node's timers take 31 bits of milliseconds; one more fires at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { usd } from '../readable.js'
-import { tokens } from '../units.ts'
+import { exactTokens } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Note } from '../workflow/workflow.ts'
 import type { Approval } from './approval.ts'
@@ -51,7 +51,7 @@ export function whyAskOfDay(
   const limit = address === undefined ? undefined : aboveAssets.get(address)
   const before = address === undefined ? 0n : (unapproved.assets.get(address) ?? 0n)
   if (limit?.perDay !== undefined && assets > 0n && before + assets > limit.perDay) {
-    const [sum, allowed] = [before + assets, limit.perDay].map((each) => tokens(each, limit.asset))
+    const [sum, allowed] = [before + assets, limit.perDay].map((each) => exactTokens(each, limit.asset))
     const message = `With this, ${sum} would leave us in 24 h that nobody approved; the policy asks above ${allowed}.`
     return { check: 'approval_adds_up_assets', message }
   }

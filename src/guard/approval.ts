@@ -5,7 +5,7 @@ import { usd } from '../readable.js'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../service/contract/workflow-types.ts'
 import { assetAmount, bps, byToken, seconds, settings, usdMicros } from '../service/contract/yaml-scalars.ts'
-import { type Denomination, percent, tokens } from '../units.ts'
+import { type Denomination, exactTokens, percent } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Hold, Note, Workflow } from '../workflow/workflow.ts'
 import { type Approvers, approvers, quorum } from './approvers.ts'
@@ -137,7 +137,7 @@ export function whyAsk(proposal: Proposal, approval: Approval): Note | null {
   const token = exposure.token?.toLowerCase() as Address | undefined
   const limit = token === undefined ? undefined : approval.aboveAssets.get(token)
   if (limit?.alone !== undefined && exposure.assets > limit.alone) {
-    const [assets, allowed] = [exposure.assets, limit.alone].map((each) => tokens(each, limit.asset))
+    const [assets, allowed] = [exposure.assets, limit.alone].map((each) => exactTokens(each, limit.asset))
     const message = `${assets} leave us; the policy asks above ${allowed}.`
     return { check: 'approval_above_assets', message }
   }

@@ -1,5 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../errors.ts'
-import { counted, native, usd } from '../readable.js'
+import { native, plural, usd } from '../readable.js'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { amountText } from '../units.ts'
 import type { Proposal } from '../workflow/proposal.ts'
@@ -141,7 +141,7 @@ export function budgetStates(
       return {
         ...{ name: `${kind}_per_${name}`, check: `${ROLE.check}_${name}_${kind}`, part: partOf(used, most) },
         ...{ used: text(used), left: text(most > used ? most - used : 0n) },
-        limit: kind === 'reverts' ? `${counted(most, 'revert')}${ofWorst}` : text(most),
+        limit: kind === 'reverts' ? `${plural(most, 'revert')}${ofWorst}` : text(most),
         freesAtMs: times.length === 0 ? null : windowMs + Math.min(...times.map(({ atMs }) => atMs)),
         setting: `limits.${key}.${setting}`,
       }

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { invariant } from '../errors.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../service/contract/workflow-types.ts'
-import { baseUnits, duration, native, tokens, usd } from '../units.ts'
+import { baseUnits, duration, exactNative, exactTokens, exactUsd } from '../units.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { Shown, ShownArgument, ShownCall, ShownChange } from '../workflow/shown.ts'
 import type { Workflow } from '../workflow/workflow.ts'
@@ -57,8 +57,8 @@ export function show(
     ],
     effects: [
       ...showEffects(effects, scene),
-      `counts as ${usd(exposure.usdMicros)}`,
-      `gas: at most ${native(ruleset.limits.perWorkflow.gasWeiMax)}`,
+      `counts as ${exactUsd(exposure.usdMicros)}`,
+      `gas: at most ${exactNative(ruleset.limits.perWorkflow.gasWeiMax)}`,
     ],
     // Whoever submits it writes its reason too: what they say was there before is no comparison of ours, which reads the chain.
     changes: proposal.askedBy === undefined ? showChanges(reason, scene) : [],
@@ -155,7 +155,7 @@ function showCall(rule: Rule, scene: Scene): ShownCall {
       ...(optional ? ['only where it is needed'] : []),
       ...(inside === null ? [] : [`carries the next ${inside.rules.length} calls`]),
       ...(typedData === null ? [] : [`carries our signature of a ${typedData.primaryType}`]),
-      ...(valueWeiMax === 0n ? [] : [`sends at most ${native(valueWeiMax)}`]),
+      ...(valueWeiMax === 0n ? [] : [`sends at most ${exactNative(valueWeiMax)}`]),
     ],
   }
 }
@@ -256,7 +256,7 @@ function showEffects(effects: Effects, scene: Scene): readonly string[] {
       return `an unknown amount of ${address}`
     return asset === undefined
       ? `${baseUnits(sum)} of ${nameAddress(address, deployment, scene.subject)}`
-      : tokens(sum, asset)
+      : exactTokens(sum, asset)
   }
   const leaves = ({ assetsMax }: Effects['out'][number]) => sumOf(assetsMax, scene.subject) !== 0n
   const lines = [

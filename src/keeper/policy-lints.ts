@@ -3,7 +3,7 @@ import type { YamlFile } from '../config/yaml.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
-import { counted, type Denomination, duration, native, tokens, usd } from '../units.ts'
+import { counted, type Denomination, duration, exactNative, exactTokens, exactUsd } from '../units.ts'
 import { declaredLints } from './declared-lints.ts'
 import { type Codes, misnamedIn, venuesWithout } from './policy-functions.ts'
 import type { RolePolicy } from './role-policy.ts'
@@ -122,7 +122,7 @@ function idleApprovals({ policy: { limits }, approval }: Compiled): readonly Wea
         : [
             {
               path: ['approval', key, asset.symbol],
-              amount: tokens(assets, asset),
+              amount: exactTokens(assets, asset),
               worth: worthOf(assets),
               limit,
             },
@@ -132,13 +132,15 @@ function idleApprovals({ policy: { limits }, approval }: Compiled): readonly Wea
   const dollars = [
     { path: ['approval', 'aboveUsd'], worth: approval.aboveUsdMicros, limit: 'perWorkflow' as const },
     { path: ['approval', 'aboveUsdPerDay'], worth: approval.aboveUsdMicrosPerDay, limit: 'perDay' as const },
-  ].flatMap(({ worth, ...rest }) => (worth === undefined ? [] : [{ ...rest, worth, amount: usd(worth) }]))
+  ].flatMap(({ worth, ...rest }) =>
+    worth === undefined ? [] : [{ ...rest, worth, amount: exactUsd(worth) }],
+  )
   const most = { perWorkflow: perWorkflow.usdMicrosMax, perDay: perDay.usdMicrosMax }
   return [...worths, ...dollars]
     .filter(({ worth, limit }) => most[limit] > 0n && worth >= most[limit])
     .map(({ path, amount, limit }) => ({
       path,
-      problem: `${path.join('.')} is ${amount}, and limits.${limit}.movedMax ${usd(most[limit])}: nobody is ever asked`,
+      problem: `${path.join('.')} is ${amount}, and limits.${limit}.movedMax ${exactUsd(most[limit])}: nobody is ever asked`,
       fix: 'lower it below that limit',
     }))
 }
@@ -156,7 +158,7 @@ const GAS_LEAST = 21_000n
 function idleFees({ policy: { fees, limits } }: Compiled): readonly Weakness[] {
   const { gasWeiMax } = limits.perWorkflow
   if (fees.maxFeePerGasWei * GAS_LEAST <= gasWeiMax) return []
-  const problem = `fees.maxFeePerGas is ${native(fees.maxFeePerGasWei)}, which for ${counted(GAS_LEAST, 'gas')} alone is more than limits.perWorkflow.gasMax, ${native(gasWeiMax)}: it never binds`
+  const problem = `fees.maxFeePerGas is ${exactNative(fees.maxFeePerGasWei)}, which for ${counted(GAS_LEAST, 'gas')} alone is more than limits.perWorkflow.gasMax, ${exactNative(gasWeiMax)}: it never binds`
   return [{ path: ['fees', 'maxFeePerGas'], problem, fix: 'lower it to the dearest gas that you would pay' }]
 }
 

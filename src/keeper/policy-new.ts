@@ -9,7 +9,7 @@ import { RolekeeperError } from '../errors.ts'
 import { priceView } from '../guard/sanity/price.ts'
 import { createReads } from '../guard/views.ts'
 import { createLog } from '../ops/log.ts'
-import { parseAmount, tokens, USD, usd } from '../units.ts'
+import { exactTokens, exactUsd, parseAmount, USD } from '../units.ts'
 import { openNodes, openService } from './connect.ts'
 import { proveUnits } from './deployment-proof.ts'
 import { provePins, proveService } from './startup-checks.ts'
@@ -174,7 +174,9 @@ async function askCollateral(
   const pair = `${symbol}/${money}`
   const price = seen.prices.get(pair)
   const priced =
-    price === undefined ? 'without a price on chain' : `at ${tokens(price, { symbol: money, decimals: 18 })}`
+    price === undefined
+      ? 'without a price on chain'
+      : `at ${exactTokens(price, { symbol: money, decimals: 18 })}`
   const comment = `${symbol}: ${priced} by its market's oracle when this was written.`
   const shipped = blanks.inventories.get(symbol)
   const hasInventory = [...blanks.inventories.values()].some((amount) => amount !== null)
@@ -182,7 +184,7 @@ async function askCollateral(
   const byPrice =
     price === undefined
       ? null
-      : tokens(twoDigits((INVENTORY_USD * 1_000n * WAD) / price), { symbol, decimals: 3 })
+      : exactTokens(twoDigits((INVENTORY_USD * 1_000n * WAD) / price), { symbol, decimals: 3 })
   const inventory = hasInventory
     ? {
         inventory: await ask({
@@ -244,7 +246,9 @@ async function askMoved(blanks: Blanks, ask: Ask): Promise<Blanks['moved']> {
       ...{ name, asks, fallback },
       wrong: (answer) =>
         wrongAmount(USD)(answer) ??
-        (usdOf(answer) < floor ? `it is less than ${usd(floor)}, which is asked for a shorter time` : null),
+        (usdOf(answer) < floor
+          ? `it is less than ${exactUsd(floor)}, which is asked for a shorter time`
+          : null),
     })
     moved[period] = answer
     least = usdOf(answer)
@@ -254,7 +258,7 @@ async function askMoved(blanks: Blanks, ask: Ask): Promise<Blanks['moved']> {
 
 /** An amount of dollars, so much more or less: rounded down to two digits, as people set limits. */
 const scaledBy = (amount: string, now: bigint, was: bigint): string =>
-  usd(twoDigits((usdOf(amount) * now) / was))
+  exactUsd(twoDigits((usdOf(amount) * now) / was))
 
 /** What goes with the limit of one workflow. */
 function scalerOf(blanks: Blanks, moved: Blanks['moved']): (amount: string) => string {

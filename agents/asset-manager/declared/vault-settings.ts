@@ -1,4 +1,4 @@
-import { tokens } from '../../../src/units.ts'
+import { exactTokens } from '../../../src/units.ts'
 import type { Change, Difference, Ended, Moment, Stop } from '../../agent.ts'
 import type { ManagerSeen, OwnerFigures, VaultSeen } from '../seen.ts'
 import { whyNotAgain } from './again.ts'
@@ -264,7 +264,7 @@ function changesSaid(changes: readonly Change[], { declared, seen }: SettingsAt)
   const asset = seen.deployment.assets.find(({ symbol }) => symbol === declared.baseAsset)
   return changesText(changes, (field, text) =>
     field.endsWith('Assets') && /^\d+$/.test(text) && asset !== undefined
-      ? tokens(BigInt(text), asset)
+      ? exactTokens(BigInt(text), asset)
       : figureText(field, text),
   )
 }

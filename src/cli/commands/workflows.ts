@@ -6,20 +6,14 @@ import { span } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { Slot } from '../../workflow/slot.ts'
-import {
-  type Hold,
-  isHeld,
-  PROGRESS_STATES,
-  TERMINAL_STATES,
-  type Workflow,
-} from '../../workflow/workflow.ts'
+import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { changeLines, configOf, deploymentAt } from '../figures.ts'
 import { elsewhere, shortSubject } from '../format.ts'
 import { jsonLines } from '../json.ts'
 import { checkRole } from '../keeper-there.ts'
 import { perhaps } from '../nearest.ts'
-import { lookBackMs } from '../options.ts'
+import { lookBackMs, SHOWN_STATES } from '../options.ts'
 import { orderLines } from '../order-lines.ts'
 import { PLACE, placeOf } from '../place.ts'
 import { tableText } from '../table.ts'
@@ -55,10 +49,10 @@ the hash of one of its transactions. The filters are of \`list\`.
     if (!Number.isInteger(count) || count < 1 || count > LIST_MAX) {
       throw usageError(`--limit is "${limit}".`, `give a whole number from 1 to ${LIST_MAX}`)
     }
-    if (state !== undefined && !STATES.includes(state))
+    if (state !== undefined && !SHOWN_STATES.includes(state))
       throw usageError(
         `--state is "${printable(state)}".`,
-        `${perhaps(state, STATES)}give one of ${STATES.join(', ')}`,
+        `${perhaps(state, SHOWN_STATES)}give one of ${SHOWN_STATES.join(', ')}`,
       )
     const sinceMs = since === undefined ? 0 : Date.now() - lookBackMs('since', since)
     const isMeant = (row: Workflow) =>
@@ -96,8 +90,6 @@ async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
   const names = await journal.archivedBy()
   if (names.length > 0) io.err(elsewhere(names))
 }
-
-const STATES: readonly string[] = ['held', ...PROGRESS_STATES, ...TERMINAL_STATES]
 
 /** What waits for a person is in no state of its own. */
 const stateOf = (row: Workflow): string => (isHeld(row) ? 'held' : row.state)

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { baseUnits, decimal, duration, percent, time, tokens } from '../../units.ts'
+import { baseUnits, decimal, duration, exactTokens, percent, time } from '../../units.ts'
 import type { Subject } from './conditions.ts'
 import { memberAt, type Place } from './paths.ts'
 import { asAddress } from './values.ts'
@@ -28,12 +28,13 @@ export function figureText(
   if (name === UNLIMITED && value === 0n) return 'no limit'
   const token = approved ?? tokenOf(reference, subject) ?? contextOf(member, place, subject)
   const asset = subject.deployment.assets.find(({ address }) => address === token)
-  if (asset !== undefined) return tokens(value, asset)
+  if (asset !== undefined) return exactTokens(value, asset)
   if (name.endsWith('Bps')) return percent(value)
   if (name.endsWith('Seconds')) return duration(value * 1_000n)
   if (name.endsWith('Timestamp')) return value === 0n ? 'none' : time(value)
   const { decimals } = subject.input
-  if (name === 'value' && typeof decimals === 'number') return tokens(value, { symbol: 'a share', decimals })
+  if (name === 'value' && typeof decimals === 'number')
+    return exactTokens(value, { symbol: 'a share', decimals })
   if (/assets$|shares$/i.test(name)) return baseUnits(value)
   return name.endsWith('Id') ? String(value) : decimal(value, 0)
 }

@@ -1,4 +1,4 @@
-import { type Denomination, tokens, usd } from '../../units.ts'
+import { type Denomination, exactTokens, exactUsd } from '../../units.ts'
 import type { Limits } from './policy.ts'
 import { policyError } from './policy-error.ts'
 
@@ -34,7 +34,7 @@ export function checkSentAtOnce(
       )
     }
     const usdMicros = (amount * price) / 10n ** BigInt(asset.decimals)
-    return { usdMicros, said: `${place} is ${tokens(amount, asset)}, ${usd(usdMicros)}` }
+    return { usdMicros, said: `${place} is ${exactTokens(amount, asset)}, ${exactUsd(usdMicros)}` }
   })
   if (loss === undefined) {
     throw policyError(
@@ -48,7 +48,7 @@ export function checkSentAtOnce(
   if (sum <= limit) return
   throw policyError(
     'guard.sanity.exits',
-    `venues that lie would keep ${usd(sum)} at once${keys === 1 ? '' : ` from ${keys} keys`}, and limits.loss.perHour is ${usd(limit)}: ${each.map(({ said }) => said).join('; ')}.`,
+    `venues that lie would keep ${exactUsd(sum)} at once${keys === 1 ? '' : ` from ${keys} keys`}, and limits.loss.perHour is ${exactUsd(limit)}: ${each.map(({ said }) => said).join('; ')}.`,
     'lower saleMax, in strategy.exits too, or raise limits.loss.perHour to what you can lose.',
   )
 }

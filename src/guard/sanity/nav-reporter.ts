@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { span } from '../../readable.js'
 import { amount, bps, contractName, count, seconds, settings } from '../../service/contract/yaml-scalars.ts'
-import { percent, time, tokens } from '../../units.ts'
+import { exactTokens, percent, time } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../views.ts'
@@ -253,7 +253,7 @@ function checkShown(
 
 /** Write what one share is worth, as reports count it. */
 const shareText = (decimals: bigint) => (value: bigint) =>
-  tokens(value, { symbol: 'a share', decimals: Number(decimals) })
+  exactTokens(value, { symbol: 'a share', decimals: Number(decimals) })
 
 /** More than `bps` basis points apart, of the second. */
 const isApart = (one: bigint, other: bigint, bps: bigint) =>

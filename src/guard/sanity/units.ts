@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { Deployment, PinnedMarket } from '../../service/contract/deployment.ts'
-import { tokens } from '../../units.ts'
+import { exactTokens } from '../../units.ts'
 
 /** One, as a fraction of 10^18. */
 export const WAD = 10n ** 18n
@@ -20,5 +20,5 @@ export function priceText(
   { assets }: Pick<Deployment, 'assets'>,
 ): string {
   const name = (token: Address) => assets.find(({ address }) => address === token)?.symbol ?? token
-  return tokens(priceWad, { symbol: `${name(loanAsset)} per ${name(collateralAsset)}`, decimals: 18 })
+  return exactTokens(priceWad, { symbol: `${name(loanAsset)} per ${name(collateralAsset)}`, decimals: 18 })
 }

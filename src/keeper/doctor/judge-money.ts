@@ -1,7 +1,7 @@
 import type { RunConfig } from '../../config/config.ts'
 import { native, usd } from '../../readable.js'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import { tokens } from '../../units.ts'
+import { exactTokens } from '../../units.ts'
 import type { RolePolicy } from '../role-policy.ts'
 import { type Finding, failed, passed, warned } from './finding.ts'
 import type { World } from './world.ts'
@@ -46,7 +46,7 @@ export function judgeMoney(
       sum + (assets * (prices.get(asset.symbol) ?? 0n)) / 10n ** BigInt(asset.decimals),
     0n,
   )
-  const what = held.map(({ asset, assets }) => tokens(assets, asset)).join(', ')
+  const what = held.map(({ asset, assets }) => exactTokens(assets, asset)).join(', ')
   const message = `${signer.address} has ${what}; one workflow may move ${usd(perWorkflow.usdMicrosMax)}.`
   if (worth >= perWorkflow.usdMicrosMax) return [gas, passed('tokens', role, message)]
   const fix = `send ${held[0]?.asset.symbol ?? 'tokens'} to ${signer.address}, or lower limits.perWorkflow.movedMax to what it may spend.`

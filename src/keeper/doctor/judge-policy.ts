@@ -4,7 +4,7 @@ import { loadWithIncludes } from '../../config/include.ts'
 import type { Path } from '../../config/yaml.ts'
 import { membersOf } from '../../guard/policy/difference.ts'
 import { isHealthy } from '../../guard/sanity/price.ts'
-import { parseAmount, USD, usd } from '../../units.ts'
+import { exactUsd, parseAmount, USD } from '../../units.ts'
 import type { RolePolicy } from '../role-policy.ts'
 import { type Finding, failed, passed, warned } from './finding.ts'
 import type { World } from './world.ts'
@@ -33,7 +33,7 @@ export function judgePolicy(
 /** A round amount near another: what a person would write. */
 function nearText(micros: bigint): string {
   const power = 10n ** BigInt(Math.max(0, String(micros).length - 2))
-  return usd((micros / power) * power)
+  return exactUsd((micros / power) * power)
 }
 
 /** What leaves counts by `limits.prices`: one that is too low lets more leave than the limits say. */
@@ -47,7 +47,7 @@ function judgePrices(
     if (real === undefined || real === 0n) return []
     const twin = [...prices].find(([other, price]) => other !== symbol && isNear(price, stated))
     const swapped = twin === undefined ? '' : `; that is near the price of ${twin[0]}`
-    const message = `limits.prices.${symbol} is ${usd(stated)}, and the oracle says ${usd(real)}${swapped}.`
+    const message = `limits.prices.${symbol} is ${exactUsd(stated)}, and the oracle says ${exactUsd(real)}${swapped}.`
     const fix = `write ${symbol}: "${nearText(real)}" into ${file}, or a little less.`
     const wrong = { code: 'prices.implausible', message, fix }
     if (stated * WRONG_TIMES <= real) return [failed('prices', role, wrong)]
@@ -106,11 +106,11 @@ function judgeNative(
     const read = references.get(String(members.contract))
     const said = read === undefined || !isHealthy(read) ? undefined : (read.priceWad * USD_MICROS) / WAD
     const real = known?.[1] ?? said
-    const written = low === high ? usd(low) : `between ${usd(low)} and ${usd(high)}`
+    const written = low === high ? exactUsd(low) : `between ${exactUsd(low)} and ${exactUsd(high)}`
     const source = known === undefined ? `${String(members.contract)} says` : `the oracle of ${known[0]} says`
     const wrong = {
       code: 'prices.native_implausible',
-      message: `${path} is ${written}, and ${real === undefined ? `no coin called ETH is worth less than ${usd(COIN_USD_MICROS_MIN)}` : `${source} ${usd(real)}`}.`,
+      message: `${path} is ${written}, and ${real === undefined ? `no coin called ETH is worth less than ${exactUsd(COIN_USD_MICROS_MIN)}` : `${source} ${exactUsd(real)}`}.`,
       fix:
         real === undefined
           ? `write what one ETH is worth into ${file}, for example ${path}: "3,000 USD".`
@@ -145,7 +145,7 @@ function judgeLimits(
     const { usdMicrosMax: limit } = policy.limits[period]
     const bound = size * TURNS[period]
     if (limit <= bound) return []
-    const message = `limits.${period}.movedMax is ${usd(limit)}, and all vaults together hold ${usd(size)}.`
+    const message = `limits.${period}.movedMax is ${exactUsd(limit)}, and all vaults together hold ${exactUsd(size)}.`
     const fix = `write at most "${nearText(bound)}" there in ${file}, as much as you would lose of it at once.`
     const wrong = { code: 'limits.beyond_size', message, fix }
     return [limit >= bound * SLIP_TIMES ? failed('limits', role, wrong) : warned('limits', role, wrong)]
@@ -153,7 +153,7 @@ function judgeLimits(
   const { usdMicrosMax } = policy.limits.perWorkflow
   return findings.length > 0
     ? findings
-    : [passed('limits', role, `${usd(usdMicrosMax)} a workflow; the vaults hold ${nearText(size)}.`)]
+    : [passed('limits', role, `${exactUsd(usdMicrosMax)} a workflow; the vaults hold ${nearText(size)}.`)]
 }
 
 /** Judge the comments of a policy's files against what stands beside them. Throws what reading throws. */

@@ -1,7 +1,7 @@
 import type { RunConfig } from '../../config/config.ts'
 import { recordsOf } from '../../config/place.ts'
 import { readJournal } from '../../journal/open.ts'
-import { usd } from '../../units.ts'
+import { exactUsd } from '../../units.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { RolePolicy } from '../role-policy.ts'
 import { type Finding, warned } from './finding.ts'
@@ -50,8 +50,8 @@ export function judgeLastRun(
   const limit = limits.perWorkflow.usdMicrosMax
   const loose = {
     code: 'limits.beyond_use',
-    message: `limits.perWorkflow.movedMax is ${usd(limit)}, and the most that one of the last ${used.length} workflows moved is ${usd(most)}.`,
-    fix: `write what a good day needs into ${file}, ten times as much at the most: "${usd(most * 10n)}".`,
+    message: `limits.perWorkflow.movedMax is ${exactUsd(limit)}, and the most that one of the last ${used.length} workflows moved is ${exactUsd(most)}.`,
+    fix: `write what a good day needs into ${file}, ten times as much at the most: "${exactUsd(most * 10n)}".`,
   }
   return [
     ...(last === undefined ? [] : [warned('limits', role, narrow)]),

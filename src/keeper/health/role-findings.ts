@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
-import { counted, span } from '../../readable.js'
+import { plural, span } from '../../readable.js'
 import type { Role } from '../../service/contract/roles.ts'
 import type { FeedState } from '../../service/events/feed.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
@@ -192,7 +192,7 @@ export function approvalsFinding(workflows: readonly Workflow[], nowMs: number):
   if (untilMs.length === 0) return { ...where, state: 'ok', message: 'nothing waits for a person' }
   const error = new RolekeeperError(
     'approvals.waiting',
-    `${counted(untilMs.length, 'workflow waits', 'workflows wait')} for a person; the first expires in ${span(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
+    `${plural(untilMs.length, 'workflow waits', 'workflows wait')} for a person; the first expires in ${span(Math.max(0, Math.min(...untilMs) - nowMs))}.`,
     { fix: 'see `rolekeeper approve`.' },
   )
   return { ...where, state: 'warning', error, isSaid: true }

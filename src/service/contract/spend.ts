@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { native, usd } from '../../units.ts'
+import { exactNative, exactUsd } from '../../units.ts'
 import { usdMicros, wei } from './yaml-scalars.ts'
 
 /** What may leave us and what gas may cost, of one workflow or in a rolling window: millionths of a dollar, wei. */
@@ -14,8 +14,8 @@ const BOUNDS: readonly (readonly [
   of: (spend: Spend) => bigint,
   write: (n: bigint) => string,
 ])[] = [
-  ['movedMax', ({ usdMicrosMax }) => usdMicrosMax, usd],
-  ['gasMax', ({ gasWeiMax }) => gasWeiMax, native],
+  ['movedMax', ({ usdMicrosMax }) => usdMicrosMax, exactUsd],
+  ['gasMax', ({ gasWeiMax }) => gasWeiMax, exactNative],
   ['revertsMax', ({ revertsMax = 0 }) => BigInt(revertsMax), String],
 ]
 

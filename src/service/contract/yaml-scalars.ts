@@ -6,18 +6,18 @@ import {
   type Denomination,
   DURATION,
   duration,
+  exactNative,
+  exactTokens,
+  exactUsd,
   GAS,
   NATIVE,
   NUMBER,
-  native,
   PERCENT,
   parseAmount,
   percent,
-  tokens,
   type Units,
   USD,
   unitsOf,
-  usd,
 } from '../../units.ts'
 
 /** How digits of a file of version 1 are written today: `asset` is the token that they may be of. Null: of which is it? */
@@ -59,14 +59,14 @@ const bounded = (shape: Quantity, [min, max]: readonly [number, number], print: 
     .transform(Number)
 
 /** An amount of US dollars, in millionths. Pure. */
-export const usdMicros = () => quantity({ units: USD, example: '1,000 USD', rewrite: usd })
+export const usdMicros = () => quantity({ units: USD, example: '1,000 USD', rewrite: exactUsd })
 
 /** An amount of US dollars above 0, in millionths. Pure. */
 export const positiveUsdMicros = () =>
   usdMicros().refine((value) => value > 0n, { error: 'expected more than 0 USD' })
 
 /** An amount of the native coin, in wei. Pure. */
-export const wei = () => quantity({ units: NATIVE, example: '0.02 ETH', rewrite: native })
+export const wei = () => quantity({ units: NATIVE, example: '0.02 ETH', rewrite: exactNative })
 
 /** An amount of gas. Pure. */
 export const gasAmount = () =>
@@ -107,7 +107,7 @@ export const assetAmount = (assets: readonly Denomination[]) =>
   quantity({
     units: unitsOf(assets),
     example: `25 ${assets[0]?.symbol ?? 'sBTC'}`,
-    rewrite: (digits, asset) => (asset === null ? null : tokens(digits, asset)),
+    rewrite: (digits, asset) => (asset === null ? null : exactTokens(digits, asset)),
   })
 
 /** An amount of a token above 0. Pure. */
