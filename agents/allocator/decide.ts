@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { span } from '../../src/readable.js'
 import { inputText } from '../../src/workflow/proposal.ts'
 import { type Decision, type InFlight, type Moment, type PassedOver, passOver } from '../agent.ts'
 import { judgeVault, type OpenVault } from './judge-vault.ts'
@@ -65,7 +66,7 @@ function decideVault(look: VaultLook, seen: Observed, policy: AllocatorPolicy): 
   const failed = lastFailure(subject, seen)
   const holdsUp = failed !== undefined && (withdrawal === null || failed.kind !== 'yield')
   if (holdsUp && isWithin(policy.retryAfterS, failed, seen)) {
-    const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${policy.retryAfterS} s.`
+    const message = `The last move ended ${failed.state} (${failed.check ?? 'no check'}); the policy waits ${span(policy.retryAfterS * 1_000)}.`
     const lookAgainAtMs = failed.endedAtMs + policy.retryAfterS * 1_000
     return { ...leave(passOver(subject, { check: 'backing_off', message })), lookAgainAtMs }
   }
@@ -119,7 +120,7 @@ function cooling(vault: OpenVault, seen: Observed, { yields }: AllocatorPolicy):
   if (last === undefined) return null
   if (!isWithin(yields.cooldownS, last, seen)) return null
   const passedS = Math.max(0, seen.nowMs - last.endedAtMs) / 1_000
-  const message = `The last move ended ${Math.floor(passedS)} s ago; the policy waits ${yields.cooldownS} s.`
+  const message = `The last move ended ${span(Math.floor(passedS) * 1_000)} ago; the policy waits ${span(yields.cooldownS * 1_000)}.`
   return { subject, check: 'cooling_down', message, reason: {}, near: passedS / yields.cooldownS }
 }
 

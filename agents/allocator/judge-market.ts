@@ -1,3 +1,4 @@
+import { span } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
 import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
@@ -27,7 +28,7 @@ export function impairment(
   }
   const ageS = oracle === null ? 0 : Math.abs(chain.timestampS - oracle.sourceAsOfS)
   if (ageS > leaving.priceAgeSMax) {
-    const message = `The price is ${ageS} s from the head's time; the policy allows ${leaving.priceAgeSMax} s.`
+    const message = `The price is ${span(ageS * 1_000)} from the head's time; the policy allows ${span(leaving.priceAgeSMax * 1_000)}.`
     return { check: 'price_too_old', message }
   }
   if (badDebtAssets === null || debtAssets === null || cashAssets === null) return null

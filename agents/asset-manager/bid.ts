@@ -1,4 +1,4 @@
-import { native } from '../../src/readable.js'
+import { native, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { dataFeesWei } from '../protocol/data-fee.ts'
@@ -130,7 +130,7 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
 function earlyStop({ lot }: Candidate, { chain }: Moment, { lastCallS }: Bidding): Stop | null {
   const leftS = Math.floor(Date.parse(lot.row.closesAt) / 1_000) - chain.timestampS
   if (leftS <= lastCallS) return null
-  const message = `It closes in ${leftS} s; where bids are shown we bid in the last ${lastCallS} s.`
+  const message = `It closes in ${span(leftS * 1_000)}; where bids are shown we bid in the last ${span(lastCallS * 1_000)}.`
   return { check: 'before_last_call', message, reason: { leftS } }
 }
 
@@ -197,6 +197,8 @@ const WORDS: Readonly<Record<string, string>> = {
 const boundFigure = ({ limitedBy, assets }: Bound) => [`${limitedBy}LimitAssets`, String(assets)] as const
 
 const figuresOf = ({ lot, value, leastAssets, wantedAssets }: Candidate) => ({
+  asset: lot.row.assetAddress,
+  quoteAsset: lot.row.quoteAssetAddress,
   lane: lot.row.lane,
   priceWad: String(lot.priceWad),
   assetAmount: String(lot.assetAmount),

@@ -1,3 +1,4 @@
+import { span } from '../../src/readable.js'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import { time } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
@@ -96,7 +97,7 @@ function epochStop(
   }
   const leftS = BigInt(currentEpoch.postCloseFundingDeadline) - BigInt(chain.timestampS)
   if (leftS >= BigInt(bidding.closeMarginS)) return null
-  const message = `Funding ends in ${leftS} s, at ${time(BigInt(currentEpoch.postCloseFundingDeadline))}; the policy asks ${bidding.closeMarginS} s.`
+  const message = `Funding ends in ${span(leftS * 1_000n)}, at ${time(BigInt(currentEpoch.postCloseFundingDeadline))}; the policy asks ${span(bidding.closeMarginS * 1_000)}.`
   return { check: 'funding_deadline_passed', message, reason: { leftS: String(leftS) } }
 }
 

@@ -1,3 +1,4 @@
+import { span } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
@@ -49,7 +50,11 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
   const ours = ourFunds(seen)
   if (house.bestFundAddress !== null && ours.has(house.bestFundAddress)) {
     const message = `Our fund ${house.bestFundAddress} leads with ${amountText(house.bestAssets, row.quoteAssetAddress, seen.deployment)}.`
-    return { check: 'our_bid_leads', message, reason: { bestAssets: String(house.bestAssets) } }
+    return {
+      check: 'our_bid_leads',
+      message,
+      reason: { bestAssets: String(house.bestAssets), quoteAsset: row.quoteAssetAddress },
+    }
   }
   if (house.lane !== row.lane) {
     const message = `The service says that the lane is ${row.lane}; its house says ${house.lane}.`
@@ -95,7 +100,7 @@ function timeStop(row: AcquisitionResource, { chain }: Seen, { bidding }: Manage
   if (row.status !== 'open') return { check: 'lot_closed', message: `The lot is ${row.status}.` }
   const leftS = Math.floor(Date.parse(row.closesAt) / 1_000) - chain.timestampS
   if (leftS >= bidding.closeMarginS) return null
-  const message = `The lot closes in ${leftS} s; the policy asks ${bidding.closeMarginS} s.`
+  const message = `The lot closes in ${span(leftS * 1_000)}; the policy asks ${span(bidding.closeMarginS * 1_000)}.`
   return { check: 'closes_too_soon', message, reason: { leftS } }
 }
 

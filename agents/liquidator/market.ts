@@ -1,4 +1,4 @@
-import { usd } from '../../src/readable.js'
+import { span, usd } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import type { Price } from '../protocol/health.ts'
@@ -106,7 +106,7 @@ function priceStop(
   // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.
   const ageS = Math.abs(seen.chain.timestampS - oracle.sourceAsOfS)
   if (ageS > policy.priceAgeSMax) {
-    const message = `The price is ${ageS} s from the head's time; the policy allows ${policy.priceAgeSMax} s.`
+    const message = `The price is ${span(ageS * 1_000)} from the head's time; the policy allows ${span(policy.priceAgeSMax * 1_000)}.`
     return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
   }
   const apart = servicePriceWad - oracle.priceWad
@@ -150,7 +150,9 @@ function secondPriceOf(
     )
   const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
   if (ageS > terms.ageSMax)
-    return missing(`of ${pair} is ${ageS} s from the head's time; the policy allows ${terms.ageSMax} s`)
+    return missing(
+      `of ${pair} is ${span(ageS * 1_000)} from the head's time; the policy allows ${span(terms.ageSMax * 1_000)}`,
+    )
   const apart = read.priceWad - oracle.priceWad
   const apartWad = apart < 0n ? -apart : apart
   if (apartWad * 10_000n <= oracle.priceWad * BigInt(terms.divergenceBpsMax)) return read.priceWad

@@ -36,7 +36,7 @@ export function sell(
   if (held === 0n) return null
   const subject = exitSubject(exit)
   const stop = (check: string, message: string) =>
-    passOver(subject, { check, message, reason: { held: String(held) } })
+    passOver(subject, { check, message, reason: { heldCollateralAssets: String(held) } })
   if (venue === null) {
     return stop(
       'exit_not_pinned',
@@ -152,7 +152,7 @@ function proposalOf(
     summary,
     reason: {
       priceWad: String(price.priceWad),
-      heldAssets: String(exit.held),
+      heldCollateralAssets: String(exit.held),
       quotedAssets: String(quoted),
       worthAssets: String(worth),
     },

@@ -1,5 +1,5 @@
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
-import { decimal } from '../protocol/text.ts'
+import { decimal, percent } from '../protocol/text.ts'
 import { timeText } from './due.ts'
 import { termsAt, whenOf } from './marks.ts'
 import { timesOf } from './memory.ts'
@@ -29,7 +29,7 @@ export function unconfirmed(report: ReportSeen, policy: ReportPolicy, seen: Mome
     const shown = (units: bigint) => decimal(units, policy.decimals, policy.decimals)
     return passOver(`${report.name}:${latest.valuationTimeS}`, {
       check: 'report_not_confirmed',
-      message: `Its sources say ${shown(value)} of ${at} by now; the ${reportType} report of that time says ${shown(latest.value)}, ${apartBps} basis points away; the policy allows ${policy.materialityBps}.`,
+      message: `Its sources say ${shown(value)} of ${at} by now; the ${reportType} report of that time says ${shown(latest.value)}, ${percent(apartBps)} away; the policy allows ${percent(policy.materialityBps)}.`,
       alarm: {
         fix: `ask the sources what changed; if they are right, correct it: rolekeeper restate ${policy.oracle} --type ${reportType} --value ${shown(value)} --label "…".`,
       },

@@ -1,3 +1,4 @@
+import { span } from '../../src/readable.js'
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
 import { unconfirmed } from './confirm.ts'
@@ -36,12 +37,12 @@ type Ready = KnownReport & { readonly scheduled: TypeSeen }
 function clockStop({ nowMs, chain, latestMs }: Observation<NavReporterSeen>, apartSMax: number): Stop | null {
   const apartS = Math.abs(Math.floor(nowMs / 1_000) - chain.timestampS)
   if (apartS > apartSMax) {
-    const message = `Our clock and the chain's are ${apartS} s apart; the policy allows ${apartSMax} s. Fix: set the clock, or check the node.`
+    const message = `Our clock and the chain's are ${span(apartS * 1_000)} apart; the policy allows ${span(apartSMax * 1_000)}. Fix: set the clock, or check the node.`
     return { check: 'clock_apart', message }
   }
   const backS = Math.floor((latestMs - nowMs) / 1_000)
   if (backS <= apartSMax) return null
-  const message = `Our clock went back by ${backS} s; the policy allows ${apartSMax} s.`
+  const message = `Our clock went back by ${span(backS * 1_000)}; the policy allows ${span(apartSMax * 1_000)}.`
   return { check: 'clock_went_back', message }
 }
 
@@ -72,7 +73,7 @@ function readied(report: ReportSeen, policy: ReportPolicy, seen: Moment, nowS: n
   }
   const aheadS = Math.max(scheduled.latest.valuationTimeS, interim?.latest.valuationTimeS ?? 0) - nowS
   if (aheadS > 0) {
-    const message = `The last report is for a time ${aheadS} s ahead of ours: the clock has gone back.`
+    const message = `The last report is for a time ${span(aheadS * 1_000)} ahead of ours: the clock has gone back.`
     return { check: 'report_from_future', message }
   }
   const stop = policy.fees === undefined ? null : termsStop(fund, policy.fees)
@@ -191,7 +192,7 @@ const beginsAfter = ({ rejected }: Agreement, lateS: number): Stop | null =>
   rejected.some(({ check }) => check === 'source_begins_after')
     ? {
         check: 'sources_begin_after',
-        message: `Nothing was reported yet, and sources were first read after the report's time, ${lateS} s ago; the first report is the next one.`,
+        message: `Nothing was reported yet, and sources were first read after the report's time, ${span(lateS * 1_000)} ago; the first report is the next one.`,
       }
     : null
 
@@ -206,7 +207,7 @@ function shortOf(
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
   // Sources that speak late are waited for, without a word to a person for half of the time that there is.
   if (accepted.length + waiting >= quorum && lateS * 2 <= lateSMax) {
-    const message = `${accepted.length} sources agree on the value ${lateS} s ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
+    const message = `${accepted.length} sources agree on the value ${span(lateS * 1_000)} ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
     return { check: 'sources_behind', message }
   }
   return {

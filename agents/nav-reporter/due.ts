@@ -1,4 +1,6 @@
+import { span } from '../../src/readable.js'
 import type { Stop } from '../agent.ts'
+import { percent } from '../protocol/text.ts'
 import { interimAt } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { distanceBps } from './quorum.ts'
@@ -51,10 +53,10 @@ export function scheduledDue(
   }
   const lateS = nowS - dueS
   if (lateS > lateSMax) {
-    const message = `It was due at ${timeText(dueS)}, ${lateS} s ago; the policy allows ${lateSMax} s.`
+    const message = `It was due at ${timeText(dueS)}, ${span(lateS * 1_000)} ago; the policy allows ${span(lateSMax * 1_000)}.`
     const due = {
       check: 'too_late',
-      message: `That of ${timeText(dueS)} is ${lateS} s late and is not made.`,
+      message: `That of ${timeText(dueS)} is ${span(lateS * 1_000)} late and is not made.`,
     }
     return { due, missed: [{ valuationTimeS: dueS, message }, ...missed] }
   }
@@ -88,12 +90,12 @@ export function interimDue(
   const hasMoved = apart * 10_000n >= last.value * deviationBps
   if (!hasMoved && ageS < heartbeatS) {
     const near = Math.max(Number(apartBps) / Number(deviationBps), ageS / heartbeatS)
-    const message = `The value is ${apartBps} basis points from the last report, ${ageS} s old; an interim one is due at ${deviationBps} or ${heartbeatS} s.`
+    const message = `The value is ${percent(apartBps)} from the last report, ${span(ageS * 1_000)} old; an interim one is due at ${percent(deviationBps)} or ${span(heartbeatS * 1_000)}.`
     return { check: 'not_due', message, near: Math.min(near, 1) }
   }
   const valuationTimeS = interimAt(policy, nowS)
   if (valuationTimeS <= last.valuationTimeS) {
-    const message = `The value has moved, and there is a report of ${timeText(last.valuationTimeS)} already; interim ones are ${everyS} s apart.`
+    const message = `The value has moved, and there is a report of ${timeText(last.valuationTimeS)} already; interim ones are ${span(everyS * 1_000)} apart.`
     return { check: 'interim_waits', message }
   }
   return {

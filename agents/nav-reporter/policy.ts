@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { span } from '../../src/readable.js'
 import { bps, count, name, seconds, settings } from '../../src/service/contract/yaml-scalars.ts'
 import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
@@ -156,7 +157,7 @@ const report = settings({
     if (ageSMax > one.pollS) continue
     refuse(
       ['sources', key, 'ageMax'],
-      `sources are asked every ${one.pollS} s, so its value would grow too old in between`,
+      `sources are asked every ${span(one.pollS * 1_000)}, so its value would grow too old in between`,
       'raise ageMax, or lower poll',
     )
   }

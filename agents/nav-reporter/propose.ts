@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { decimal as exactly } from '../../src/units.ts'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -45,7 +46,7 @@ export function propose(
 ): Proposal | Stop {
   const { oracle, asset, name } = report
   const { reportType, revisionLabel, valuationTimeS } = due
-  const refused = beyondOracle(value.value, due)
+  const refused = beyondOracle(value.value, due, policy)
   if (refused !== null) return refused
   const last = newest(report)
   const isFirst = last === null || last.submittedAtS === 0
@@ -78,20 +79,21 @@ export function propose(
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
     summary: `report ${name} ${reportType} of ${timeText(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} sources${steps}`,
-    reason: reasonOf(report, agreement, value, bridge),
+    reason: reasonOf(report, policy, agreement, value, bridge),
   }
 }
 
 /** What the oracle itself would refuse. */
-function beyondOracle(value: bigint, { type }: Due): Stop | null {
+function beyondOracle(value: bigint, { type }: Due, { decimals }: ReportPolicy): Stop | null {
+  const shown = (units: bigint) => exactly(units, decimals)
   const { valueMin, valueMax, moveBpsMax, latest } = type
   if (value < valueMin || value > valueMax || value === 0n) {
-    const message = `The value is ${value}; the oracle takes ${valueMin} to ${valueMax}.`
+    const message = `The value is ${shown(value)}; the oracle takes ${shown(valueMin)} to ${shown(valueMax)}.`
     return { check: 'beyond_oracle_bounds', message }
   }
   const move = value > latest.value ? value - latest.value : latest.value - value
   if (latest.value === 0n || move <= (latest.value * moveBpsMax) / BPS) return null
-  const message = `The value is ${value}, the last one ${latest.value}; the oracle takes a move of ${moveBpsMax} basis points. Fix: have its admin widen the bounds.`
+  const message = `The value is ${shown(value)}, the last one ${shown(latest.value)}; the oracle takes a move of ${percent(BigInt(moveBpsMax))}. Fix: have its admin widen the bounds.`
   return { check: 'beyond_oracle_move', message }
 }
 
@@ -116,7 +118,8 @@ function bridgeFrom(
 }
 
 function reasonOf(
-  { parts, readings }: ReportSeen,
+  { parts, readings, scale }: ReportSeen,
+  { decimals }: ReportPolicy,
   { accepted, rejected }: Agreement,
   { value, beforeFees, performance, carry }: Value,
   bridge: Partial<Bridge> | null,
@@ -134,11 +137,15 @@ function reasonOf(
     sources: readings.length,
     accepted: accepted
       .flatMap(({ said }) =>
-        said.map(({ source, value: one, asOfS }) => `${source} ${one} of ${timeText(asOfS)}`),
+        said.map(
+          ({ source, value: one, asOfS }) => `${source} ${exactly(one, decimals)} of ${timeText(asOfS)}`,
+        ),
       )
       .join(', '),
     rejected: rejected.map((one) => `${one.source} ${one.check}`).join(', '),
     ...Object.fromEntries(made),
+    ...(scale === null ? {} : { shareDecimals: scale.shareDecimals }),
+    decimals,
     ...Object.fromEntries(steps),
   }
 }

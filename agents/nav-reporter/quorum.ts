@@ -1,5 +1,8 @@
+import { span } from '../../src/readable.js'
+import { decimal as exactly } from '../../src/units.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
+import { percent } from '../protocol/text.ts'
 import { AHEAD_S_MAX, lastAt } from './memory.ts'
 import type { Statement, Unread } from './statement.ts'
 
@@ -27,8 +30,13 @@ export type When = {
   readonly paidAtS?: number | undefined
 }
 
-/** What it takes to agree. */
-export type Rule = { readonly quorum: number; readonly outlierBps: bigint; readonly lateSMax: number }
+/** What it takes to agree; `decimals` are those of the values. */
+export type Rule = {
+  readonly quorum: number
+  readonly outlierBps: bigint
+  readonly lateSMax: number
+  readonly decimals: number
+}
 
 /** A source that does not count, and why. */
 type Rejected = { readonly source: string } & Stop
@@ -55,10 +63,11 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
   if (!reading.ok && newestS < atS) return reading
   if (trust === undefined) return { check: 'source_not_listed', message: 'The policy does not list it.' }
   const { ageSMax, valueMin, valueMax } = trust
+  const shown = (units: bigint) => exactly(units, rule.decimals)
   if (newestS > nowS + AHEAD_S_MAX) {
     return {
       check: 'source_from_future',
-      message: `Its value is dated ${newestS - nowS} s ahead of our time.`,
+      message: `Its value is dated ${span((newestS - nowS) * 1_000)} ahead of our time.`,
     }
   }
   const said = lastAt(reading.known, atS)
@@ -69,17 +78,17 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
   const ageS = atS - said.asOfS
   if (ageS > ageSMax) {
     const isOver = newestS < atS
-    const message = `${isOver ? 'What it states ends' : 'It states nothing for the'} ${ageS} s before the valuation time; the policy allows ${ageSMax} s.`
+    const message = `${isOver ? 'What it states ends' : 'It states nothing for the'} ${span(ageS * 1_000)} before the valuation time; the policy allows ${span(ageSMax * 1_000)}.`
     if (!isOver) return { check: 'source_stale', message }
     // It has nothing to add once it is further behind than reports may be late.
     return { check: nowS - newestS <= rule.lateSMax ? 'source_behind' : 'source_ends_before', message }
   }
   if (paidAtS !== undefined && said.asOfS < paidAtS) {
-    const message = `Its value is of ${paidAtS - said.asOfS} s before fees were paid out, and has them in it still.`
+    const message = `Its value is of ${span((paidAtS - said.asOfS) * 1_000)} before fees were paid out, and has them in it still.`
     return { check: 'source_before_fees', message }
   }
   if (said.value >= valueMin && said.value <= valueMax) return said
-  const message = `Its value is ${said.value}; the policy believes ${valueMin} to ${valueMax}.`
+  const message = `Its value is ${shown(said.value)}; the policy believes ${shown(valueMin)} to ${shown(valueMax)}.`
   return { check: 'source_out_of_bounds', message }
 }
 
@@ -117,7 +126,8 @@ export function agree(
   const accepted = sound.filter(({ value, said }) => {
     const apartBps = middle === null ? 0n : distanceBps(value, middle)
     if (apartBps <= rule.outlierBps) return true
-    const message = `Its value is ${value}, ${apartBps} basis points from the median ${middle}; the policy allows ${rule.outlierBps}.`
+    const shown = (units: bigint) => exactly(units, rule.decimals)
+    const message = `Its value is ${shown(value)}, ${percent(apartBps)} from the median ${shown(middle ?? 0n)}; the policy allows ${percent(rule.outlierBps)}.`
     rejected.push(...said.map(({ source }) => ({ source, check: 'source_outlier', message })))
     return false
   })

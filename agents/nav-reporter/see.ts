@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { span } from '../../src/readable.js'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
 import type { Answer, Look, Moment, Question } from '../agent.ts'
 import { NAV_ORACLE_VIEWS, reportTypeWord } from '../protocol/nav.ts'
@@ -242,7 +243,7 @@ function unlessBack(
   if (!(backS > 0)) return said
   return {
     check: 'source_went_back',
-    message: `Its newest value is ${backS} s older than the one it gave before.`,
+    message: `Its newest value is ${span(backS * 1_000)} older than the one it gave before.`,
   }
 }
 

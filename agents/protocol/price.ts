@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { span } from '../../src/readable.js'
 import { ORACLE_HEALTHY, oracleViews } from './lending-views.ts'
 import type { Wave } from './reading.ts'
 import { priceText } from './text.ts'
@@ -62,6 +63,6 @@ export function priceStop(
   // Read beside the head, a price may be a block newer than it; one that lies further ahead is as wrong as an old one.
   const ageS = Math.abs(chain.timestampS - read.sourceAsOfS)
   if (ageS <= priceAgeSMax) return null
-  const message = `The ${name} is ${ageS} s from the head's time; the policy allows ${priceAgeSMax} s.`
+  const message = `The ${name} is ${span(ageS * 1_000)} from the head's time; the policy allows ${span(priceAgeSMax * 1_000)}.`
   return { check: 'price_too_old', message, reason: { priceAgeS: ageS } }
 }

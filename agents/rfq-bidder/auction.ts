@@ -1,4 +1,4 @@
-import { native } from '../../src/readable.js'
+import { native, span } from '../../src/readable.js'
 import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
@@ -8,7 +8,7 @@ import { enter } from './commitments.ts'
 import { headroomFor } from './headroom.ts'
 import { inFlightStop, judgeLot, lateStop, nearness, type Scene } from './lot.ts'
 import { raise } from './propose.ts'
-import type { AuctionSeen } from './seen.ts'
+import { type AuctionSeen, tokensOf } from './seen.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
@@ -24,7 +24,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     return passOver(lot.id, {
       check: 'leads',
       message: `We lead with ${amountText(lot.bestAssets ?? 0n, lot.quoteAsset, seen.deployment)}.`,
-      reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS },
+      reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS, ...tokensOf(lot) },
     })
   }
   const late = lateStop(lot, scene)
@@ -48,6 +48,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
     wonAssets: String(worth.wonAssets),
     markAssets: String(worth.markAssets),
     roomAssets: String(headroom.assets),
+    ...tokensOf(lot),
   }
   const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
   if (leastAssets > most || most === 0n) {
@@ -60,7 +61,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   }
   const leftS = lot.closesAtS - seen.chain.timestampS
   if (leftS > policy.auction.windowS) {
-    const message = `It closes in ${leftS} s; we bid in the last ${policy.auction.windowS} s.`
+    const message = `It closes in ${span(leftS * 1_000)}; we bid in the last ${span(policy.auction.windowS * 1_000)}.`
     return passOver(lot.id, { check: 'before_window', message, reason: { ...figures, leftS } })
   }
   if (commitments.nativeWei < commitments.bidGas.wei) {

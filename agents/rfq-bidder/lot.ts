@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { span } from '../../src/readable.js'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
 import { beyondStop, losingOn, losingStop } from '../protocol/experience.ts'
@@ -6,7 +7,14 @@ import { tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { type Priced, priceOf } from './price.ts'
-import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import {
+  type AuctionSeen,
+  type Observed,
+  type OfferSeen,
+  type RfqBidSeen,
+  type RfqSeen,
+  tokensOf,
+} from './seen.ts'
 import { CLAIM, claims, isAbout } from './steps.ts'
 import { type Worth, worthOf } from './value.ts'
 
@@ -53,7 +61,11 @@ export function judgeLot(
       tokens(assets, decimals, symbol),
     )
     const message = `We hold or may win ${held}, and this is ${more}; the policy allows ${most}.`
-    return { check: 'inventory_full', message, reason: { heldAssets: String(heldAssets) } }
+    return {
+      check: 'inventory_full',
+      message,
+      reason: { heldAssets: String(heldAssets), ...tokensOf(offer) },
+    }
   }
   const worth = worthOf(
     offer.amount,
@@ -142,7 +154,7 @@ export const lateStop = ({ closesAtS }: OfferSeen, { seen, policy }: Scene): Sto
   if (leftS >= policy.landingS) return null
   return {
     check: 'too_late',
-    message: `It closes in ${leftS} s; the policy asks for ${policy.landingS} s to land.`,
+    message: `It closes in ${span(leftS * 1_000)}; the policy asks for ${span(policy.landingS * 1_000)} to land.`,
     reason: { leftS },
   }
 }

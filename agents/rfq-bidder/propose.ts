@@ -4,7 +4,7 @@ import { BPS, tokenUnit } from '../protocol/health.ts'
 import { decimal, tokens } from '../protocol/text.ts'
 import type { GasCost } from './commitments.ts'
 import type { Valued } from './lot.ts'
-import type { AuctionSeen, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import { type AuctionSeen, type OfferSeen, type RfqBidSeen, type RfqSeen, tokensOf } from './seen.ts'
 import { CANCEL, CLAIM, FINALIZE, PLACE, placeOccurrence, RAISE, REPLACE } from './steps.ts'
 import { usdMicrosOf } from './value.ts'
 
@@ -91,8 +91,7 @@ function bidProposal(offer: OfferSeen, { priced, worth, names, assets, limitedBy
     gainUsdMicros: String(gainUsdMicros),
     closesAtS: offer.closesAtS,
     amount: String(offer.amount),
-    assetDecimals: asset.decimals,
-    quoteDecimals: quote.decimals,
+    ...tokensOf(offer),
   }
   return {
     subject: offer.id,
@@ -137,7 +136,7 @@ export const cancel = (rfq: RfqSeen, bid: RfqBidSeen, why: string, message: stri
   occurrence: `bid:${bid.bidId}`,
   input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
   summary: `cancel bid ${bid.bidId}: ${message}`,
-  reason: { why, bidAssets: String(bid.assets), closesAtS: rfq.closesAtS },
+  reason: { why, bidAssets: String(bid.assets), closesAtS: rfq.closesAtS, ...tokensOf(rfq) },
 })
 
 /** Propose to finalize an RFQ that is closed; `wins` is null where the others' bids are not shown. Pure. */
@@ -149,7 +148,7 @@ export const finalize = (rfq: RfqSeen, bid: RfqBidSeen, wins: boolean | null): P
   occurrence: 'finalize',
   input: { rfqAddress: rfq.venue, rfqId: rfq.number },
   summary: `finalize RFQ ${rfq.number}: our bid ${bid.bidId} ${wins === null ? 'may have won' : wins ? 'won' : 'lost'}`,
-  reason: { bidAssets: String(bid.assets), wins: String(wins), closesAtS: rfq.closesAtS },
+  reason: { bidAssets: String(bid.assets), wins: String(wins), closesAtS: rfq.closesAtS, ...tokensOf(rfq) },
 })
 
 /** Propose to claim a bid's escrow back. Pure. */
@@ -161,7 +160,7 @@ export const claim = (rfq: RfqSeen, bid: RfqBidSeen): Proposal => ({
   occurrence: 'refund',
   input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
   summary: `claim the escrow of bid ${bid.bidId}, which is ${bid.status}`,
-  reason: { status: bid.status, bidAssets: String(bid.assets) },
+  reason: { status: bid.status, bidAssets: String(bid.assets), ...tokensOf(rfq) },
 })
 
 /** Name a bid, as workflows and `explain` do. Pure. */

@@ -1,4 +1,4 @@
-import { native } from '../../src/readable.js'
+import { native, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -7,7 +7,7 @@ import { enter } from './commitments.ts'
 import { type Headroom, headroomFor } from './headroom.ts'
 import { endingStop, inFlightStop, judgeLot, lateStop, nearness, type Scene, type Valued } from './lot.ts'
 import { cancel, place, replace } from './propose.ts'
-import type { RfqBidSeen, RfqSeen } from './seen.ts'
+import { type RfqBidSeen, type RfqSeen, tokensOf } from './seen.ts'
 import { CANCEL, REPLACE } from './steps.ts'
 import { usdMicrosOf } from './value.ts'
 
@@ -203,7 +203,7 @@ function next(
 /** Where bids are shown, one that others can still answer informs them and wins nothing. */
 const tooEarly = ({ closesAtS }: RfqSeen, { seen, policy }: Scene): Stop => {
   const leftS = closesAtS - seen.chain.timestampS
-  const message = `It closes in ${leftS} s; where bids are shown we bid in the last ${policy.rfq.lastCallS} s.`
+  const message = `It closes in ${span(leftS * 1_000)}; where bids are shown we bid in the last ${span(policy.rfq.lastCallS * 1_000)}.`
   return { check: 'before_last_call', message, reason: { leftS } }
 }
 
@@ -211,13 +211,9 @@ const limitOf = (headroom: Headroom, leadAssets: bigint, assets: bigint): string
   assets === headroom.assets ? headroom.limitedBy : assets === leadAssets ? 'lead' : 'shade'
 
 /** Why what would win is above what we bid: the lot is not worth it, or there is no headroom for it. */
-function tooDear(
-  { reserveAssets }: RfqSeen,
-  { priced, worth }: Valued,
-  headroom: Headroom,
-  leadAssets: bigint,
-): Stop {
+function tooDear(rfq: RfqSeen, { priced, worth }: Valued, headroom: Headroom, leadAssets: bigint): Stop {
   const paid = (assets: bigint) => tokens(assets, priced.quote.decimals, priced.quote.symbol)
+  const { reserveAssets } = rfq
   const reason = {
     leadAssets: String(leadAssets),
     reserveAssets: String(reserveAssets),
@@ -226,6 +222,7 @@ function tooDear(
     wonAssets: String(worth.wonAssets),
     markAssets: String(worth.markAssets),
     roomAssets: String(headroom.assets),
+    ...tokensOf(rfq),
   }
   if (leadAssets <= worth.limitAssets) {
     const message = `${paid(leadAssets)} would lead, and ${headroom.limitedBy} leaves ${paid(headroom.assets)}.`
@@ -239,7 +236,12 @@ function tooDear(
 const stands = (rfq: RfqSeen, { priced, worth }: Valued, { bidId, assets }: RfqBidSeen): Stop => ({
   check: 'bid_stands',
   message: `Our bid ${bidId} of ${tokens(assets, priced.quote.decimals, priced.quote.symbol)} stands; our limit is ${tokens(worth.limitAssets, priced.quote.decimals, priced.quote.symbol)}.`,
-  reason: { bidAssets: String(assets), limitAssets: String(worth.limitAssets), closesAtS: rfq.closesAtS },
+  reason: {
+    bidAssets: String(assets),
+    limitAssets: String(worth.limitAssets),
+    closesAtS: rfq.closesAtS,
+    ...tokensOf(rfq),
+  },
 })
 
 const outOfGas = ({ seen, commitments }: Scene): Stop => ({

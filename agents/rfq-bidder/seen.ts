@@ -20,6 +20,9 @@ export type OfferSeen = {
   readonly status: 'open' | 'closed' | 'over'
 }
 
+/** Name the tokens that amounts of a decision about it are of. Pure. */
+export const tokensOf = ({ asset, quoteAsset }: OfferSeen) => ({ asset, quoteAsset })
+
 /** A bid on an RFQ. `refundable` says that its escrow can be claimed now. */
 export type RfqBidSeen = {
   readonly bidId: string

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { native } from '../../src/readable.js'
+import { native, span } from '../../src/readable.js'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
@@ -7,7 +7,7 @@ import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import type { Commitments } from './commitments.ts'
 import { claimStop, endingStop, type Scene } from './lot.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
-import type { AuctionSeen, RfqBidSeen, RfqSeen } from './seen.ts'
+import { type AuctionSeen, type RfqBidSeen, type RfqSeen, tokensOf } from './seen.ts'
 import { FINALIZE } from './steps.ts'
 
 /** Claim the escrow of every bid of ours that cannot win any more. Takes gas from the commitments; otherwise pure. */
@@ -47,7 +47,7 @@ export function finalizeClosed(
   }
   const leftS = rfq.closesAtS + policy.rfq.finalizeLostAfterS - seen.chain.timestampS
   if (wins === false && leftS > 0) {
-    const message = `Somebody else won; it is theirs to finalize for ${leftS} s more.`
+    const message = `Somebody else won; it is theirs to finalize for ${span(leftS * 1_000)} more.`
     return passOver(rfq.id, { check: 'left_to_winner', message, reason: { leftS } })
   }
   const stop = gasStop(commitments, seen.signer)
@@ -68,7 +68,7 @@ export function reportOwed(
             subject: `${lot.id}:owed`,
             check: 'owed_not_withdrawable',
             message: `${lot.venue} owes ${self} ${amountText(lot.owedAssets, lot.quoteAsset, deployment)} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
-            reason: { owedAssets: String(lot.owedAssets) },
+            reason: { owedAssets: String(lot.owedAssets), ...tokensOf(lot) },
           },
         ]
   if (lot.status !== 'closed') return owed

@@ -406,7 +406,8 @@ describe('the journal on the command line', () => {
 
   it('explains in numbers why it acted, and how it ended', async () => {
     const { out } = await ask('explain', id)
-    expect(out).toContain('repayAssets      1,234,500,000 base units')
+    expect(out).toContain(`${id}  liquidator  liquidation  0x`)
+    expect(out).toContain('  repay   1,234,500,000 base units\n  health  0.987\n')
     expect(out).toContain('It is refused: target_not_allowed. Target 0xbad is not allowed.')
   })
 
@@ -414,7 +415,7 @@ describe('the journal on the command line', () => {
     const { code, out } = await ask('explain', `0x${'C3'.repeat(20)}`)
     expect(code).toBe(0)
     expect(out).toContain('health_above_one: Health is 1.013; below 1 is liquidatable.')
-    expect(out).toContain('healthFactorWad  1.013')
+    expect(out).toContain('  health  1.013')
     expect((await ask('explain', 'recoveryFund')).out).toContain('source_behind: It ends early.')
     expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
     const [json = ''] = (await ask('explain', 'recoveryFund', '--json')).out.split('\n')

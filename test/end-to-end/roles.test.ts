@@ -6,7 +6,9 @@ import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { balancesOf } from '../../src/accounts/balances.ts'
 import { periodOf } from '../../src/accounts/period.ts'
 import { assertWhole } from '../../src/accounts/whole.ts'
+import { reasonText } from '../../src/guard/reason-text.ts'
 import { readAccounts } from '../../src/journal/accounts.ts'
+import { readJournal } from '../../src/journal/open.ts'
 import { checkAccounts } from '../../src/keeper/check-accounts.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 import { WAIT_MS_MAX } from '../support/until.ts'
@@ -70,6 +72,24 @@ async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<vo
   }
 }
 
+/** What `explain` says of a figure that a person cannot read: without its token, by the name that code has for it, or by a number alone. */
+const RECORDS_MAX = 10_000
+const UNREADABLE = /base unit|[a-z]{2}[A-Z].* = | = -?\d{9}/
+
+/** Every figure of every decision of a run, as `explain` writes it. */
+async function explained({ config }: RoleSession): Promise<readonly string[]> {
+  return readJournal(config, async (journal) => {
+    const [workflows, rows] = await Promise.all([
+      journal.list(RECORDS_MAX),
+      journal.decisions('', RECORDS_MAX),
+    ])
+    const all = [...workflows.map(({ role, proposal }) => ({ role, ...proposal })), ...rows]
+    return all.flatMap((one) =>
+      reasonText(one, config.deployment).map(([name, text]) => `${one.role} ${name} = ${text}`),
+    )
+  })
+}
+
 let session: RoleSession
 beforeAll(async () => {
   session = await createRoleSession(BUSIER, 459)
@@ -112,6 +132,11 @@ it("brings every workflow type of every role to success by the agents' own decis
   for (const [role, { succeeded, quarantined }] of Object.entries(workflows)) {
     expect([role, succeeded > 0, quarantined]).toEqual([role, decides(role), 0])
   }
+  const figures = await explained(session)
+  expect(new Set(figures.map((line) => line.split(' ')[0])).size).toBe(
+    staffed.filter(({ role }) => decides(role)).length,
+  )
+  expect(figures.filter((line) => UNREADABLE.test(line))).toEqual([])
   const signedWith = session.sandbox.kms
     .calls()
     .flatMap(({ operation, keyId }) => (operation === 'Sign' ? [keyId] : []))

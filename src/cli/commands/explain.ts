@@ -4,6 +4,7 @@ import { findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
 import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
@@ -63,9 +64,12 @@ function workflowText(workflow: Workflow, lines: readonly string[], known: Deplo
     note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${printable(note.message, LINE_MAX)}`]
   const standing = isHeld(workflow)
     ? `It waits for a person: ${printable(workflow.hold?.message ?? '', LINE_MAX)} Answer with rolekeeper approve ${id.slice(0, 8)}${at}, or rolekeeper reject ${id.slice(0, 8)}${at}.`
-    : `It is ${state}.`
+    : state === 'succeeded'
+      ? 'It succeeded.'
+      : `It is ${state.replaceAll('_', ' ')}.`
   return [
-    `${id}  ${role}  ${proposal.kind}  ${printable(proposal.subject, LINE_MAX)}`,
+    `${id}  ${role}  ${workflowName(proposal.workflowType)}  ${printable(proposal.subject, LINE_MAX)}`,
+    proposal.workflowType,
     `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
     ...reasonLines(reasonText(proposal, known)),
     ...(lines.length === 0 ? [] : ['', ...lines]),

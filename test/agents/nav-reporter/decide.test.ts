@@ -64,7 +64,7 @@ describe('a report that is due', () => {
     )
     expect(proposals[0]?.reason).toMatchInlineSnapshot(`
       {
-        "accepted": "administrator 1040000000000000000 of 2027-01-15T08:00:00Z, chain 1040000000000000000 of 2027-01-15T08:00:00Z, custodian 1040000000000000000 of 2027-01-15T08:00:00Z, holdings 1040000000000000000 of 2027-01-15T08:00:00Z",
+        "accepted": "administrator 1.04 of 2027-01-15T08:00:00Z, chain 1.04 of 2027-01-15T08:00:00Z, custodian 1.04 of 2027-01-15T08:00:00Z, holdings 1.04 of 2027-01-15T08:00:00Z",
         "beforeFees": "1040000000000000000",
         "bridgeFees": "-2060000000000000",
         "bridgeHoldings": "0",
@@ -72,10 +72,12 @@ describe('a report that is due', () => {
         "bridgeOther": "-21940000000000000",
         "bridgeUnits": "0",
         "carry": "0",
+        "decimals": 18,
         "holdingsAssets": "59700000000",
         "idleAssets": "460000000000",
         "performanceFee": "4000000000000000",
         "rejected": "",
+        "shareDecimals": 18,
         "sources": 4,
         "supply": "500000000000000000000000",
         "value": "1036000000000000000",

@@ -141,7 +141,7 @@ describe('a statement', () => {
 const SOURCES = ['a', 'b', 'c', 'd']
 const TRUST = { ageSMax: 60, valueMin: WAD / 10n, valueMax: 10n * WAD }
 const trusts = new Map(SOURCES.map((source) => [source, TRUST]))
-const RULE = { quorum: 3, outlierBps: 200n, lateSMax: 600 }
+const RULE = { quorum: 3, outlierBps: 200n, lateSMax: 600, decimals: 18 }
 const NOW = { atS: NOW_S, nowS: NOW_S }
 const says = (source: string, value: bigint, asOfS = NOW_S): Reading => ({
   source,
