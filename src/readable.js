@@ -136,6 +136,13 @@ export function plural(count, one, several = `${one}s`) {
   return `${rounded(amount, 0, 0)} ${amount === 1n ? one : several}`
 }
 
+/**
+ * Write addresses and hashes in a text by their ends.
+ * @param {string} text
+ */
+export const short = (text) =>
+  text.replace(/0x[0-9a-f]{16,}/gi, (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`)
+
 /** What workflow types are called, by what follows the role in them. */
 const WORKFLOWS = new Map(
   Object.entries({

@@ -1,17 +1,5 @@
 const WAD_DECIMALS = 18
 
-/** Shorten an address or hash to its ends. Pure. */
-export const shortHex = (text: string) =>
-  /^0x[0-9a-f]{20,}$/i.test(text) ? `${text.slice(0, 6)}…${text.slice(-4)}` : text
-
-/** Shorten a subject, `market:vault:borrower` or another list, to market and borrower. Pure. */
-export function shortSubject(subject: string, marketSymbol?: string): string {
-  const parts = subject.split(':')
-  const market = marketSymbol ?? shortHex(parts[0] ?? '')
-  const last = parts.length > 1 ? shortHex(parts.at(-1) ?? '') : ''
-  return `${market} ${last}`.trim()
-}
-
 /** Say that other instances of a fleet have older records, by their names. Pure. */
 export const elsewhere = (names: readonly string[]) =>
   `What ended long ago is in the archives of ${names.join(', ')}, each on its machine.\n`

@@ -46,7 +46,8 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
   const isTaken = at.shared !== undefined || (await isRunning(at.directory))
   const keeper = isTaken ? undefined : await createOwnKeeper(await configAt(place, io), io)
   const interrupts = createInterrupts(() => {})
-  const show = await createShow(io, place)
+  const known = deploymentAt(place, at)
+  const show = await createShow(io, { ...place, known })
   try {
     await keeper?.start()
     const workflow = await order(at, async (desk) => {
@@ -63,7 +64,6 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
     show.end()
     if (place.json) io.out(`${JSON.stringify(endJson(workflow))}\n`)
     else {
-      const known = deploymentAt(place, at)
       const named = createNaming(workflow, known, place)
       if (workflow.shadow === true) io.out(shadowText(workflow, known, named))
       io.out(refusalText(workflow, named))

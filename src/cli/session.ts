@@ -1,6 +1,7 @@
 import type { Keeper } from '../keeper/keeper.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { Outlet } from '../ops/outlet.ts'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Io, Outlets } from './command.ts'
 import { type GivenPlace, placeText } from './place.ts'
 
@@ -125,7 +126,7 @@ export type Show = {
  */
 export async function createShow(
   io: Io,
-  given: GivenPlace & { readonly json: boolean; readonly linkTo?: string },
+  given: GivenPlace & { readonly json: boolean; readonly linkTo?: string; readonly known: Deployment },
 ): Promise<Show> {
   if (given.json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
   const { createTimeline } = await import('./timeline.ts')
@@ -134,6 +135,7 @@ export async function createShow(
     colour: io.outIsTty && io.env.NO_COLOR === undefined,
     at: placeText(given),
     link,
+    known: given.known,
   })
   let turn: KeeperEvent[] = []
   const end = () => {

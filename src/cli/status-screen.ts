@@ -1,11 +1,10 @@
 import { printable } from '../errors.ts'
 import { facetKey, failing } from '../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../ops/status.ts'
-import { gain, span, usd } from '../readable.js'
-import { shortHex } from './format.ts'
+import { gain, short, span, usd } from '../readable.js'
 import { tableText } from './table.ts'
 
-const safe = (text: string) => printable(text, 300).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+const safe = (text: string) => short(printable(text, 300))
 
 /** Draw how a keeper stands: what is not well first, then each role, what keeps it, and what waits. Pure. */
 export function statusScreen(status: KeeperStatus): string {

@@ -2,7 +2,7 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 import { printable } from '../errors.ts'
 import type { FacetEvent } from '../ops/events.ts'
 import { facetKey } from '../ops/facet.ts'
-import { shortHex } from './format.ts'
+import { short } from '../readable.js'
 
 export type Colour = 'green' | 'red' | 'yellow' | 'cyan' | 'gray' | 'none'
 
@@ -34,7 +34,7 @@ export function line({ mark, word, text, colour }: Row, clock: string, coloured:
 
 /** Safe to show, on one line, with addresses and hashes shortened: `workflows show` has them whole. */
 export const clean = (text: string, lengthMax = 400) =>
-  printable(stripVTControlCharacters(text), lengthMax).replace(/0x[0-9a-f]{40,}/gi, shortHex)
+  short(printable(stripVTControlCharacters(text), lengthMax))
 /** Safe to show, with every address as it is typed: an alarm's fix is a command. */
 export const whole = (text: string) => printable(stripVTControlCharacters(text), 2_000)
 

@@ -7,10 +7,12 @@ import type {
   SummaryEvent,
   WorkflowEvent,
 } from '../ops/events.ts'
-import { gain, span, workflowName } from '../readable.js'
+import { gain, short, span, workflowName } from '../readable.js'
+import type { Deployment } from '../service/contract/deployment.ts'
 import type { Role } from '../service/contract/roles.ts'
+import { subjectName } from '../service/contract/subject-name.ts'
 import { isTerminal } from '../workflow/workflow.ts'
-import { shortHex, shortSubject, wad } from './format.ts'
+import { wad } from './format.ts'
 import { type Colour, clean, drawFacet, line, type Row, row, whole } from './timeline-row.ts'
 
 /** A price is drawn when it has moved this far from the one drawn before. */
@@ -29,27 +31,29 @@ export type Timeline = (events: readonly KeeperEvent[]) => readonly string[]
  * by step; of several, what each decided and how it ended: `workflows show` has the steps. What came late is drawn at the time
  * of what was drawn before it. It remembers only what it drew, and
  * reads no clock: the same events give the same lines. `at` is what leads a command to the keeper's records, `link` what
- * makes a link to the console where this screen may show one.
+ * makes a link to the console where this screen may show one. What is `known` is called by its name.
  */
 export function createTimeline({
   colour,
   at = '',
   link = () => null,
+  known,
 }: {
   readonly colour: boolean
   readonly at?: string
   readonly link?: (() => string | null) | undefined
+  readonly known: Deployment
 }): Timeline {
   const seen: Seen = {
     beganMs: null,
     drawnMs: 0,
-    symbols: new Map(),
     prices: new Map(),
     healths: new Map(),
     begun: new Map(),
     roles: new Set(),
     at,
     link,
+    known,
   }
   return (events) =>
     together(events).flatMap((event) => {
@@ -95,7 +99,7 @@ function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
   const parts = [
     `nonce ${nonces.join(', ')}`,
     ...(purpose === 'noop' ? ['no-op'] : []),
-    ...(hash === undefined ? [] : [shortHex(hash)]),
+    ...(hash === undefined ? [] : [short(hash)]),
     ...(blockNumber === undefined ? [] : [`block ${blockNumber}`]),
   ]
   const colour = state === 'reopened' ? 'yellow' : 'gray'
@@ -106,7 +110,6 @@ function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
 type Seen = {
   beganMs: number | null
   drawnMs: number
-  readonly symbols: Map<string, string>
   readonly prices: Map<string, bigint>
   readonly healths: Map<string, string>
   /** What each workflow that is not at its end is, and when it was discovered. */
@@ -115,13 +118,14 @@ type Seen = {
   readonly roles: Set<string>
   readonly at: string
   readonly link: () => string | null
+  readonly known: Deployment
 }
 
 function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
       for (const { role } of event.signers) seen.roles.add(role)
-      const signers = event.signers.map(({ role, address }) => `${role} ${shortHex(address)}`)
+      const signers = event.signers.map(({ role, address }) => `${role} ${short(address)}`)
       const resumed = event.resumed > 0 ? [`${event.resumed} resumed`] : []
       const parts = [`${event.environment} chain ${event.chainId}`, ...signers, event.opsUrl, ...resumed]
       const ready = row('●', 'ready', parts.join(' · '), 'green')
@@ -138,7 +142,7 @@ function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number):
     case 'seat': {
       const { seat, roles, state } = event
       const colour = { held: 'green', left: 'gray', lost: 'red' } as const
-      return [row('●', state, clean(`the seat ${shortHex(seat)} · ${roles.join(', ')}`), colour[state])]
+      return [row('●', state, clean(`the seat ${short(seat)} · ${roles.join(', ')}`), colour[state])]
     }
     case 'price':
       return drawPrice(event, seen)
@@ -207,7 +211,6 @@ function drawControl({ verb, role, by, reason }: ControlEvent): Row {
 function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: Seen): readonly Row[] {
   const price = BigInt(priceWad)
   const before = seen.prices.get(marketId)
-  seen.symbols.set(marketId, clean(symbol))
   const moved = before === undefined ? 0n : price - before
   if (before !== undefined && (moved < 0n ? -moved : moved) * 10_000n < before * PRICE_MOVE_BPS) return []
   seen.prices.set(marketId, price)
@@ -232,8 +235,7 @@ function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: Seen): read
   ]
 }
 
-const about = (subject: string, seen: Seen) =>
-  clean(shortSubject(subject, seen.symbols.get(subject.split(':')[0] ?? ''))).padEnd(24)
+const about = (subject: string, { known }: Seen) => clean(subjectName(subject, known))
 
 /** How an end is drawn; any other is a cross in yellow. */
 const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Colour]>>> = {
@@ -246,7 +248,7 @@ const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Co
 function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly Row[] {
   const { id, state } = event
   if (state === 'discovered') {
-    const what = `${clean(workflowName(event.workflowType))} ${about(event.subject, seen).trim()}`
+    const what = `${clean(workflowName(event.workflowType))} ${about(event.subject, seen)}`
     seen.begun.set(id, { what, atMs })
     const title = row('◆', 'decided', `${whose(event)}  ${what}`, 'cyan')
     return event.summary === undefined ? [title] : [title, row(' ', '', clean(event.summary))]

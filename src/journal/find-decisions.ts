@@ -1,4 +1,5 @@
 import type { Deployment } from '../service/contract/deployment.ts'
+import { pinnedUnder } from '../service/contract/subject-name.ts'
 import type { DecisionRow, JournalReads } from './journal.ts'
 import { candidates, isShownAs, notFound, shownForm } from './shown-form.ts'
 
@@ -15,8 +16,8 @@ type Word = {
 }
 
 /**
- * Find what was decided about a subject, by parts of it in any form that is shown: an address, its two ends, a market by its
- * assets (`sBTC/sUSD`). Newest first.
+ * Find what was decided about a subject, by all of it or by parts, in any form that is shown: an address, its two ends, what
+ * is pinned by its name, a market by its assets (`sBTC/sUSD`). Newest first.
  * @throws RolekeeperError `usage` where the ends that are shown are those of several.
  */
 export async function findDecisions(
@@ -27,7 +28,7 @@ export async function findDecisions(
   const words = wordsOf(given, known)
   const [asked] = words.toSorted((one, other) => other.text.length - one.text.length)
   const all = asked === undefined ? [] : await journal.decisions(asked.text, LOOKED_MAX)
-  const rows = all.filter(({ subject }) => areIn(words, subject))
+  const rows = meant(words, all, ({ subject }) => subject)
   for (const word of words.filter(({ isShortened }) => isShortened)) {
     const parts = [...new Set(rows.flatMap(({ subject }) => partsOf(subject).filter(word.isPart)))]
     if (parts.length > 1)
@@ -39,16 +40,30 @@ export async function findDecisions(
 /** Whether what a person gives can be of a subject, and not only of an id. Pure. */
 export const isOfSubject = (given: string): boolean => !/^[0-9a-f]+(…|\.{2,3})?[0-9a-f]*$/i.test(given)
 
-/** Whether a subject is one that is given so. Pure. */
-export const subjectGivenBy = (given: readonly string[], known: Deployment) => {
-  const words = wordsOf(given, known)
-  return (subject: string): boolean => words.length > 0 && areIn(words, subject)
+/** Keep what is about a subject that is given so. Pure. */
+export const aboutGiven = <Row>(
+  given: readonly string[],
+  known: Deployment,
+  rows: readonly Row[],
+  subjectOf: (row: Row) => string,
+): readonly Row[] => meant(wordsOf(given, known), rows, subjectOf)
+
+/** What the words are all of, part by part; where they are that of nothing, what has all of them in it. */
+function meant<Row>(words: readonly Word[], rows: readonly Row[], subjectOf: (row: Row) => string) {
+  const whole = rows.filter((row) => areAllOf(words, subjectOf(row)))
+  return whole.length > 0 ? whole : rows.filter((row) => areIn(words, subjectOf(row)))
 }
 
+/** As a subject is written: in parts, or as words, which is how screens show it. */
 const wordsOf = (given: readonly string[], known: Deployment): readonly Word[] =>
-  given.flatMap((each) => each.trim().split(/\s+/)).map((word) => wordOf(word, known))
+  given.flatMap((each) => each.trim().split(/[\s:]+/)).map((word) => wordOf(word, known))
 
 const areIn = (words: readonly Word[], subject: string): boolean => words.every((word) => isIn(word, subject))
+
+function areAllOf(words: readonly Word[], subject: string): boolean {
+  const parts = partsOf(subject)
+  return parts.length === words.length && words.every(({ isPart }, index) => isPart(parts[index] ?? ''))
+}
 
 const partsOf = (subject: string): readonly string[] => subject.toLowerCase().split(':')
 
@@ -56,17 +71,10 @@ const isIn = ({ text, isPart, isShortened }: Word, subject: string): boolean =>
   partsOf(subject).some(isPart) || (!isShortened && subject.toLowerCase().includes(text))
 
 function wordOf(word: string, known: Deployment): Word {
-  const pair = marketOf(word, known)
-  if (pair !== null) return { text: pair, isPart: (part) => part === pair, isShortened: false }
+  const address = pinnedUnder(word, known)
+  if (address !== null) return { text: address, isPart: (part) => part === address, isShortened: false }
+  // Lot 7 is not lot 77.
+  if (/^\d+$/.test(word)) return { text: word, isPart: (part) => part === word, isShortened: false }
   const shown = shownForm(word)
   return { text: shown.head, isPart: (part) => isShownAs(part, shown), isShortened: shown.tail !== '' }
-}
-
-/** The market that the screen calls by its assets, collateral first; null where there is none. */
-function marketOf(word: string, { assets, markets }: Deployment): string | null {
-  const symbolOf = (address: string) => assets.find((asset) => asset.address === address)?.symbol ?? '?'
-  const found = markets.find(
-    ({ collateralAsset, loanAsset }) => `${symbolOf(collateralAsset)}/${symbolOf(loanAsset)}` === word,
-  )
-  return found?.address ?? null
 }

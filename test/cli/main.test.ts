@@ -365,9 +365,9 @@ describe('the journal on the command line', () => {
   it('lists workflows, for people and as JSON', async () => {
     const list = await ask('workflows', 'list')
     expect(list).toMatchObject({ code: 0, err: '' })
-    expect(list.out).toMatch(/^id +begun \(UTC\) +role +state +kind +about +check\n/)
+    expect(list.out).toMatch(/^id +begun \(UTC\) +role +state +workflow +about +check\n/)
     expect(list.out).toMatch(
-      /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}liquidator +refused +liquidate +0xa1a1…a1a1 0xc3c3…c3c3 +target_not_allowed$/m,
+      /^a1b2c3d4 {2}2026-11-21T00:00:00 {2}liquidator +refused +liquidation +0xa1a1…a1a1 0xb2b2…b2b2 0xc3c3…c3c3 +target_not_allowed$/m,
     )
     const json = await ask('workflows', 'list', '--json', '--limit', '1')
     expect(JSON.parse(json.out)).toMatchObject({ chainId: 31_337 })
@@ -425,8 +425,9 @@ describe('the journal on the command line', () => {
   it.each([
     ['an address, by its ends', ['0xc3c3…c3c3']],
     ['the same with full stops and in upper case', ['0XC3C3...C3C3']],
-    ['what stands in a line of it', ['0xa1a1…a1a1 0xc3c3…c3c3']],
-    ['the same without quotes', ['0xa1a1…a1a1', '0xc3c3…c3c3']],
+    ['what stands in a line of it', ['0xa1a1…a1a1 0xb2b2…b2b2 0xc3c3…c3c3']],
+    ['the same without quotes', ['0xa1a1…a1a1', '0xb2b2…b2b2', '0xc3c3…c3c3']],
+    ['parts of it alone', ['0xa1a1…a1a1', '0xc3c3…c3c3']],
   ])('explains what the screen shows, pasted: %s', async (_, words) => {
     const { code, out } = await ask('explain', ...words)
     expect(code).toBe(0)

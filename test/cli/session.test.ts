@@ -4,6 +4,8 @@ import { createShow, runSession } from '../../src/cli/session.ts'
 import type { Keeper } from '../../src/keeper/keeper.ts'
 import type { KeeperEvent, SummaryEvent, WorkflowCounts } from '../../src/ops/events.ts'
 
+const NOTHING = { namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] }
+
 const counts: WorkflowCounts = {
   succeeded: 3,
   refused: 0,
@@ -116,7 +118,7 @@ describe('a session', () => {
       errIsTty: false,
       env: {},
     }
-    const show = await createShow(io, { json: true })
+    const show = await createShow(io, { json: true, known: NOTHING })
     show.event(summary())
     show.event(summary())
     expect(out.split('\n').map((line) => line && JSON.parse(line))).toEqual([summary(), summary(), ''])
@@ -127,7 +129,7 @@ describe('a session', () => {
       let out = ''
       const show = await createShow(
         { out: (text) => (out += text), err: () => {}, outIsTty, errIsTty: false, env },
-        { json: false },
+        { json: false, known: NOTHING },
       )
       show.event(summary())
       show.end()

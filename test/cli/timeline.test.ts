@@ -3,12 +3,31 @@ import { describe, expect, it } from 'vitest'
 import { placeText } from '../../src/cli/place.ts'
 import { createTimeline } from '../../src/cli/timeline.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
+import type { Deployment } from '../../src/service/contract/deployment.ts'
 import type { Role } from '../../src/service/contract/roles.ts'
 
-const MARKET = `0x${'a1'.repeat(20)}`
+const MARKET = `0x${'a1'.repeat(20)}` as const
+const VAULT = `0x${'b2'.repeat(20)}` as const
 const BORROWER = `0x3f2a${'0'.repeat(32)}77c1`
-const SUBJECT = `${MARKET}:0x${'b2'.repeat(20)}:${BORROWER}`
+const SUBJECT = `${MARKET}:${VAULT}:${BORROWER}`
 const HASH = `0x9c${'0'.repeat(58)}4e21`
+const [WETH, USD] = [`0x${'c1'.repeat(20)}`, `0x${'c2'.repeat(20)}`] as const
+const pinned = (address: `0x${string}`) => ({ address, codeHash: '0x' as const })
+/** The market goes by its assets, the vault by its name. */
+const known: Deployment = {
+  ...{ namespace: '', funds: [], contracts: [] },
+  assets: [
+    { ...pinned(WETH), symbol: 'sBTC', decimals: 8 },
+    { ...pinned(USD), symbol: 'sUSD', decimals: 6 },
+  ],
+  markets: [
+    {
+      ...{ ...pinned(MARKET), loanAsset: USD, collateralAsset: WETH },
+      ...{ oracle: `0x${'c3'.repeat(20)}`, oracleCodeHash: '0x' },
+    },
+  ],
+  vaults: [{ ...pinned(VAULT), name: 'prime' }],
+}
 const ID = 'a1b2c3d4e5f60718293a4b5c6d7e8f90'
 
 const at = (ms: number) => new Date(Date.UTC(2026, 10, 21) + ms).toISOString()
@@ -150,7 +169,7 @@ const story: readonly KeeperEvent[] = [
 ]
 
 const drawn = (events: readonly KeeperEvent[], colour = false) => {
-  const timeline = createTimeline({ colour })
+  const timeline = createTimeline({ colour, known })
   return events.flatMap((event) => timeline([event]))
 }
 
@@ -177,8 +196,8 @@ describe('the timeline', () => {
           0.0s  ● ready      sandbox chain 71304 · liquidator 0x1f3a…9c0d · http://127.0.0.1:9464 · 1 resumed
           0.1s  · price      sBTC/sUSD         64,120.00
           2.1s  ▼ price      sBTC/sUSD         61,002.11    -4.86 %
-          2.1s  ▽ under      sBTC/sUSD 0x3f2a…77c1     health 1.0132 → 0.9871, under water
-          2.1s  ◆ decided    a1b2c3  liquidator     liquidation sBTC/sUSD 0x3f2a…77c1
+          2.1s  ▽ under      sBTC/sUSD prime 0x3f2a…77c1  health 1.0132 → 0.9871, under water
+          2.1s  ◆ decided    a1b2c3  liquidator     liquidation sBTC/sUSD prime 0x3f2a…77c1
                              health 0.987: repay 1,234.50 sUSD, seize 0.0213 sBTC (+5.00 %), haircut 0.62 %, gas $0.03, expect +$41.20
           2.1s  │ requested  a1b2c3      2 ms
           2.2s  │ prepared   a1b2c3     41 ms
@@ -190,9 +209,9 @@ describe('the timeline', () => {
           3.2s  │ mined      a1b2c3    932 ms  nonce 4  0x9c00…4e21  block 118
           5.2s  │ final      a1b2c3       2 s  nonce 4  0x9c00…4e21
           5.2s  │ confirmed  a1b2c3    3.00 s
-          6.2s  ✓ succeeded  a1b2c3  liquidator     liquidation sBTC/sUSD 0x3f2a…77c1  after 4.08 s
+          6.2s  ✓ succeeded  a1b2c3  liquidator     liquidation sBTC/sUSD prime 0x3f2a…77c1  after 4.08 s
           6.2s  + gained     a1b2c3  liquidator     paid 1,234.50 sUSD, received 0.0213 sBTC, gas $0.03: +$41.20 (marked, nothing was sold)
-          6.3s  △ above      sBTC/sUSD 0x3f2a…77c1     health 0.9871 → 1.0020, safe again
+          6.3s  △ above      sBTC/sUSD prime 0x3f2a…77c1  health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
          60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1 min
@@ -214,10 +233,10 @@ describe('the timeline', () => {
       state(5_000, 9, 'succeeded'),
     ])
     expect(lines.slice(3)).toEqual([
-      '    3.0s  ◆ decided    a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1',
+      '    3.0s  ◆ decided    a1b2c3  liquidator     liquidation sBTC/sUSD prime 0x3f2a…77c1',
       '    3.0s  ◆ decided    ffffff  rfq-bidder     auction bid auction 77',
       '    4.0s  ✗ superseded ffffff  rfq-bidder     auction bid auction 77  after 1 s  outbid: It was outbid.',
-      '    5.0s  ✓ succeeded  a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1  after 2 s',
+      '    5.0s  ✓ succeeded  a1b2c3  liquidator     liquidation sBTC/sUSD prime 0x3f2a…77c1  after 2 s',
     ])
   })
 
@@ -229,7 +248,7 @@ describe('the timeline', () => {
   })
 
   it('draws the slots of a workflow that move together in one line, and others apart', () => {
-    const timeline = createTimeline({ colour: false })
+    const timeline = createTimeline({ colour: false, known })
     const other = { ...slot(0, 60, 'sent'), id: 'f'.repeat(32) }
     const lines = timeline([
       slot(0, 60, 'sent'),
@@ -269,13 +288,13 @@ describe('the timeline', () => {
       message: `Target \u001b[2J0x${'ab'.repeat(20)}\u202e is not\nallowed.`,
     })
     expect(drawn([state(0, 0, 'discovered'), refused]).at(-1)).toMatchInlineSnapshot(
-      `"    0.0s  ✗ refused    a1b2c3  liquidator     liquidation 0xa1a1…a1a1 0x3f2a…77c1  after 40 ms  target_not_allowed: Target 0xabab…abab is not allowed."`,
+      `"    0.0s  ✗ refused    a1b2c3  liquidator     liquidation sBTC/sUSD prime 0x3f2a…77c1  after 40 ms  target_not_allowed: Target 0xabab…abab is not allowed."`,
     )
   })
 })
 
 describe('what waits for a person, and what is in shadow', () => {
-  const lines = createTimeline({ colour: false })
+  const lines = createTimeline({ colour: false, known })
   const drawn = (events: readonly KeeperEvent[]) => events.flatMap((event) => lines([event]))
 
   it('says why, how to approve it, and how long there is', () => {
@@ -289,14 +308,14 @@ describe('what waits for a person, and what is in shadow', () => {
     ])
     // Pasted into a terminal it has to reach this keeper, not the one of the folder.
     const place = placeText({ config: 'config/my keeper.yaml' })
-    expect(createTimeline({ colour: false, at: place })([held])[1]).toMatch(
+    expect(createTimeline({ colour: false, at: place, known })([held])[1]).toMatch(
       /rolekeeper approve a1b2c3d4 --config 'config\/my keeper.yaml'$/,
     )
   })
 
   it('says that a policy which was saved is at work', () => {
     const event = { type: 'policy', at: at(0), role: 'liquidator', ruleset: 'c0'.repeat(32) } as const
-    expect(createTimeline({ colour: false })([event])).toEqual([
+    expect(createTimeline({ colour: false, known })([event])).toEqual([
       '    0.0s  ● policy     liquidator: the narrower one is taken up, rules c0c0c0c0c0c0',
     ])
   })
@@ -305,7 +324,7 @@ describe('what waits for a person, and what is in shadow', () => {
     const fix = `wait; then \`rolekeeper signer release 0x${'5a'.repeat(20)}\`.`
     const message = `0x${'5a'.repeat(20)} is SAFE: ${'the counts differ, '.repeat(25)}`
     const event = { type: 'alarm', at: at(0), code: 'signer.safe', message, fix } as const
-    expect(createTimeline({ colour: false })([event]).join('')).toContain(fix)
+    expect(createTimeline({ colour: false, known })([event]).join('')).toContain(fix)
   })
 
   it('draws the end of a shadow as neither success nor failure', () => {
@@ -319,7 +338,7 @@ describe('what waits for a person, and what is in shadow', () => {
 it('draws of several roles what each decided and how it ended, and a reorg', () => {
   const [ready, ...rest] = story
   if (ready?.type !== 'ready') throw new TypeError('the story begins otherwise')
-  const draw = createTimeline({ colour: false })
+  const draw = createTimeline({ colour: false, known })
   const signers = [...ready.signers, { role: 'allocator', address: `0x${'2'.repeat(40)}` }]
   const several: KeeperEvent = { ...ready, signers }
   const reopened = slot(5_000, 1, 'reopened')

@@ -6,6 +6,7 @@ import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import { workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
 import { configOf, deploymentAt } from '../figures.ts'
@@ -26,10 +27,10 @@ market:vault:borrower, or of report:source), what was last decided about it and 
 
   rolekeeper explain 3f2a
   rolekeeper explain 0x70997970c51812dc3a010c7d01b50e0d17dc79c8
-  rolekeeper explain sBTC/sUSD 0x6d9f…18b5`,
+  rolekeeper explain sBTC/sUSD growthVault 0x6d9f…18b5`,
   options: { ...PLACE, json: { help: 'print JSON, one object a line' } },
-  // As the screen shows a subject: two words.
-  argumentsMax: 2,
+  // As the screen shows a subject: in as many words as it has parts.
+  argumentsMax: 6,
   run: async ({ json, ...given }, words, io) => {
     const what = words.join(' ')
     if (what.length < 4)
@@ -68,8 +69,8 @@ function workflowText(workflow: Workflow, lines: readonly string[], known: Deplo
       ? 'It succeeded.'
       : `It is ${state.replaceAll('_', ' ')}.`
   return [
-    `${id}  ${role}  ${workflowName(proposal.workflowType)}  ${printable(proposal.subject, LINE_MAX)}`,
-    proposal.workflowType,
+    `${id}  ${role}  ${workflowName(proposal.workflowType)}  ${nameOf(proposal.subject, known)}`,
+    `${proposal.workflowType}  ${printable(proposal.subject, LINE_MAX)}`,
     `decided ${new Date(createdAtMs).toISOString()}: ${printable(proposal.summary, LINE_MAX)}`,
     ...reasonLines(reasonText(proposal, known)),
     ...(lines.length === 0 ? [] : ['', ...lines]),
@@ -81,13 +82,16 @@ function workflowText(workflow: Workflow, lines: readonly string[], known: Deplo
 function decisionsText(rows: readonly DecisionRow[], known: Deployment): string {
   const blocks = rows.map(({ atMs, role, subject, check, message, reason }) =>
     [
-      `${new Date(atMs).toISOString()}  ${role}  ${printable(subject, LINE_MAX)}`,
+      `${new Date(atMs).toISOString()}  ${role}  ${nameOf(subject, known)}`,
+      printable(subject, LINE_MAX),
       `${check}: ${printable(message, LINE_MAX)}`,
       ...reasonLines(reasonText({ reason, subject }, known)),
     ].join('\n'),
   )
   return `${blocks.join('\n\n')}\n`
 }
+
+const nameOf = (subject: string, known: Deployment) => printable(subjectName(subject, known), LINE_MAX)
 
 function reasonLines(figures: ReturnType<typeof reasonText>): readonly string[] {
   const width = Math.max(0, ...figures.map(([name]) => name.length))

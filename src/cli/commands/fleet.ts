@@ -3,10 +3,9 @@ import type { FleetOverview, InstanceOverview, SeatOverview } from '../../fleet/
 import { readJournal } from '../../journal/open.ts'
 import type { RedisHealth } from '../../journal/redis/health.ts'
 import type { Pull } from '../../ops/control.ts'
-import { span } from '../../readable.js'
+import { short, span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
-import { shortHex } from '../format.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
 
 /** `rolekeeper fleet`: who holds what, and how its Redis is. */
@@ -126,7 +125,7 @@ function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview): read
 function seatLine({ seat, roles, holder, sinceMs, epoch }: SeatOverview): string {
   const who = holder === null ? 'nobody' : `${holder} since ${iso(sinceMs ?? 0)}`
   const [kind, role, address] = seat.split(':')
-  const name = kind === 'shadow' ? `shadow ${shortHex(address ?? '')}` : shortHex(seat)
+  const name = kind === 'shadow' ? `shadow ${short(address ?? '')}` : short(seat)
   const does = kind === 'shadow' ? (role ?? '') : roles.join(', ')
   return `  ${name.padEnd(20)} ${does.padEnd(24)} ${who}, epoch ${epoch}`
 }

@@ -46,7 +46,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
       const linkTo = io.outIsTty ? { linkTo: config.directory } : {}
       const show = await createShow(
         { ...io, out: screen.write },
-        { json: json === true, config: file, ...linkTo },
+        { json: json === true, config: file, known: config.deployment, ...linkTo },
       )
       const isInFleet = config.fleet !== undefined
       return await runSession(keeper, { show, interrupted: interrupts.first, forMs, isInFleet })

@@ -4,6 +4,7 @@ import { systemClock } from '../../clock.ts'
 import type { Keeper } from '../../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { createOutlet } from '../../ops/outlet.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import { command, type Outlets } from '../command.ts'
 import { DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
 import type { SandboxProcess } from '../sandbox-process.ts'
@@ -55,13 +56,13 @@ Ctrl-C ends it; started again, it resumes what was in flight.
       if (first !== 'ready') return 0
       const { screen, log } = outletsOf(io)
       const shadow = given.shadow === true
-      const keeper = await createSandboxKeeper(directory, { json, shadow, screen, log })
+      const { keeper, known } = await createSandboxKeeper(directory, { json, shadow, screen, log })
       const { begin } = sandbox
       keeper.onEvent(({ type }) => {
         if (type === 'ready') begin()
       })
       return await runSession(keeper, {
-        show: await createShow({ ...io, out: screen.write }, { json, ...given, linkTo: directory }),
+        show: await createShow({ ...io, out: screen.write }, { json, ...given, linkTo: directory, known }),
         interrupted: interrupts.first,
         broken: sandbox.ended,
         forMs,
@@ -79,7 +80,7 @@ type How = Outlets & { readonly json: boolean; readonly shadow: boolean }
 async function createSandboxKeeper(
   directory: string,
   { json, shadow, screen, ...out }: How,
-): Promise<Keeper> {
+): Promise<{ readonly keeper: Keeper; readonly known: Deployment }> {
   const { sandboxConfig } = await import('../sandbox-config.ts')
   const { secretsOf } = await import('../../config/config.ts')
   const { createLog } = await import('../../ops/log.ts')
@@ -94,5 +95,6 @@ async function createSandboxKeeper(
     createOutlet('log', openSync(join(directory, 'keeper.log'), 'w', 0o600), systemClock.monotonicMs)
   const lines = json ? out.log : inFile()
   const log = createLog({ level: 'info', secrets, write: lines.write })
-  return createKeeper(config, { version, log, outlets: [screen, lines] })
+  const keeper = createKeeper(config, { version, log, outlets: [screen, lines] })
+  return { keeper, known: config.deployment }
 }

@@ -2,14 +2,15 @@ import { printable } from '../../errors.ts'
 import { findWorkflow, knownOf } from '../../journal/find-workflow.ts'
 import type { JournalReads, Transition } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import { span } from '../../readable.js'
+import { span, workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { changeLines, configOf, deploymentAt } from '../figures.ts'
-import { elsewhere, shortSubject } from '../format.ts'
+import { elsewhere } from '../format.ts'
 import { jsonLines } from '../json.ts'
 import { checkRole } from '../keeper-there.ts'
 import { perhaps } from '../nearest.ts'
@@ -67,7 +68,7 @@ the hash of one of its transactions. The filters are of \`list\`.
         const newest = isFiltered ? await knownOf(journal, LIST_MAX) : await journal.list(count)
         checkRole(role, [...new Set([...SHIPPED_ROLES, ...newest.map((row) => row.role)])])
         const rows = newest.filter(isMeant).slice(0, count)
-        io.out(json === true ? jsonLines(rows) : listing(rows))
+        io.out(json === true ? jsonLines(rows) : listing(rows, deploymentAt(given, place)))
         if (newest.length < count) await sayArchives(journal, io)
         return
       }
@@ -94,16 +95,17 @@ async function sayArchives(journal: JournalReads, io: Io): Promise<void> {
 /** What waits for a person is in no state of its own. */
 const stateOf = (row: Workflow): string => (isHeld(row) ? 'held' : row.state)
 
-function listing(rows: readonly Workflow[]): string {
+function listing(rows: readonly Workflow[], known: Deployment): string {
   if (rows.length === 0) return 'No such workflow.\n'
   const cells = rows.map((row) => [
     row.id.slice(0, 8),
     new Date(row.createdAtMs).toISOString().slice(0, 19),
-    ...[row.role, stateOf(row), row.proposal.kind, shortSubject(row.proposal.subject), row.note?.check ?? ''],
+    ...[row.role, stateOf(row), workflowName(row.proposal.workflowType)],
+    ...[printable(subjectName(row.proposal.subject, known), 400), row.note?.check ?? ''],
   ])
   return tableText({ columns: COLUMNS, rows: cells.map((each) => ({ cells: each, data: {} })) }, {})
 }
-const COLUMNS = ['id', 'begun (UTC)', 'role', 'state', 'kind', 'about', 'check']
+const COLUMNS = ['id', 'begun (UTC)', 'role', 'state', 'workflow', 'about', 'check']
 
 function shown(
   workflow: Workflow,

@@ -1,5 +1,7 @@
 import type { KeeperEvent, SlotEvent, WorkflowEvent } from '../../ops/events.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
 import type { Role } from '../../service/contract/roles.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import { isHeld, isTerminal, type Workflow } from '../../workflow/workflow.ts'
 
 /** A workflow on its way, with when each state was reached; Unix milliseconds. */
@@ -8,6 +10,8 @@ type Flow = {
   readonly role: Role
   readonly workflowType: string
   readonly subject: string
+  /** What people call it. */
+  readonly name: string
   readonly summary: string
   readonly state: string
   readonly atMs: number
@@ -37,7 +41,10 @@ const LINES_MAX = 50
 const STEPS_MAX = 24
 
 /** Remember what happened of late. Bounded: a keeper that runs for a year remembers as much as after an hour. */
-export function createFlows(onEvent: (listener: (event: KeeperEvent) => void) => unknown): Flows {
+export function createFlows(
+  onEvent: (listener: (event: KeeperEvent) => void) => unknown,
+  known: Deployment,
+): Flows {
   const flows = new Map<string, Flow>()
   const gains: Gain[] = []
   const alarms: Alarm[] = []
@@ -52,7 +59,7 @@ export function createFlows(onEvent: (listener: (event: KeeperEvent) => void) =>
     lines.length = Math.min(lines.length, LINES_MAX)
   }
   onEvent((event) => {
-    if (event.type === 'workflow') keep(reached(event, flows.get(event.id)))
+    if (event.type === 'workflow') keep(reached(event, flows.get(event.id), known))
     if (event.type === 'slot') {
       const flow = flows.get(event.id)
       if (flow !== undefined) keep(moved(event, flow))
@@ -62,7 +69,9 @@ export function createFlows(onEvent: (listener: (event: KeeperEvent) => void) =>
   })
   return {
     list: (live) => {
-      const onTheWay = live.slice(-FLOWS_MAX).map((workflow) => flowOf(workflow, flows.get(workflow.id)))
+      const onTheWay = live
+        .slice(-FLOWS_MAX)
+        .map((workflow) => flowOf(workflow, flows.get(workflow.id), known))
       const ids = new Set(onTheWay.map(({ id }) => id))
       const ended = [...flows.values()].filter(({ id, state }) => !ids.has(id) && ENDED.has(state))
       const newestFirst = (one: Flow, other: Flow) => other.atMs - one.atMs
@@ -78,14 +87,15 @@ const withStep = (steps: Flow['steps'], state: string, atMs: number) =>
 
 const ENDED = { has: (state: string) => isTerminal(state as Workflow['state']) }
 
-function reached(event: WorkflowEvent, known: Flow | undefined): Flow {
+function reached(event: WorkflowEvent, before: Flow | undefined, known: Deployment): Flow {
   const { id, role, workflowType, subject, state, summary, check = null, message = null } = event
   const atMs = Date.parse(event.at)
   return {
     ...{ id, role, workflowType, subject, state, atMs, check, message },
-    summary: summary ?? known?.summary ?? '',
+    name: subjectName(subject, known),
+    summary: summary ?? before?.summary ?? '',
     held: false,
-    steps: withStep(known?.steps ?? [], state, atMs),
+    steps: withStep(before?.steps ?? [], state, atMs),
   }
 }
 
@@ -99,14 +109,15 @@ function moved({ state, nonce, at }: SlotEvent, flow: Flow): Flow {
 }
 
 /** One that was taken up from the journal has told nothing yet. */
-function flowOf(workflow: Workflow, known: Flow | undefined): Flow {
+function flowOf(workflow: Workflow, before: Flow | undefined, known: Deployment): Flow {
   const { id, role, state, proposal, createdAtMs, updatedAtMs, note } = workflow
   const begun = [{ state: 'discovered', atMs: createdAtMs }]
   const steps = state === 'discovered' ? begun : [...begun, { state, atMs: updatedAtMs }]
   return {
     ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
-    ...{ summary: proposal.summary, atMs: updatedAtMs, held: isHeld(workflow) },
-    steps: known?.steps ?? steps,
+    ...{ name: subjectName(proposal.subject, known), summary: proposal.summary },
+    ...{ atMs: updatedAtMs, held: isHeld(workflow) },
+    steps: before?.steps ?? steps,
     ...{ check: note?.check ?? null, message: note?.message ?? null },
   }
 }

@@ -22,7 +22,13 @@ export async function openConsole(config: RunConfig, deps: OpenDeps): Promise<Co
   const { nowMs, monotonicMs } = looked.clock
   const scrub = createScrubber(() => secretsOf(config))
   const clean = (text: string) => scrub(printable(text, TEXT_MAX))
-  const parts = { ...deps, config, clean, startedAtMs: nowMs(), flows: createFlows(deps.onEvent) }
+  const parts = {
+    ...deps,
+    config,
+    clean,
+    startedAtMs: nowMs(),
+    flows: createFlows(deps.onEvent, config.deployment),
+  }
   return startConsole(
     { ...config.console, directory: config.directory },
     {

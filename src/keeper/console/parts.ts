@@ -6,6 +6,7 @@ import type { BudgetState } from '../../guard/budget.ts'
 import type { Parts } from '../../ops/console/streams.ts'
 import type { Facet } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
 import { type Used, usedNow } from '../health/used.ts'
@@ -41,7 +42,10 @@ export async function readParts(deps: PartsDeps): Promise<Parts> {
   const live = liveOf(looked)
   const boards = places.flatMap(({ board }) => board ?? [])
   const rows = <Name extends keyof Board>(name: Name) =>
-    boards.flatMap((board): readonly unknown[] => board[name] ?? []).slice(0, ROWS_MAX)
+    boards
+      .flatMap((board): readonly { readonly subject: string }[] => board[name] ?? [])
+      .slice(0, ROWS_MAX)
+      .map((row) => ({ ...row, name: subjectName(row.subject, deps.config.deployment) }))
   return {
     keeper: keeperOf(deps),
     facets: deps.facets(),
@@ -188,6 +192,7 @@ function approvalOf({ id, role, signer, chainId, proposal, hold }: Workflow, { c
   ]
   return {
     ...{ id, role, signer, chainId, workflowType: proposal.workflowType, subject: proposal.subject },
+    name: subjectName(proposal.subject, config.deployment),
     summary: proposal.summary,
     ...{ check: hold?.check, message: hold?.message, hash: hold?.hash, untilMs: hold?.untilMs },
     ...{ calls: shown?.calls, effects: shown?.effects, changes: shown?.changes, day: shown?.day },

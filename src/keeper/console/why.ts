@@ -1,9 +1,10 @@
 import { reasonText } from '../../guard/reason-text.ts'
-import { findDecisions, isOfSubject, subjectGivenBy } from '../../journal/find-decisions.ts'
+import { aboutGiven, findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
 import { isNamed } from '../../journal/find-workflow.ts'
 import type { DecisionRow, JournalReads, Transition } from '../../journal/journal.ts'
 import { shownForm } from '../../journal/shown-form.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** What `explain` says, for a page: newest first. */
@@ -14,6 +15,7 @@ export type Why = {
     readonly role: string
     readonly workflowType: string
     readonly subject: string
+    readonly name: string
     readonly summary: string
     readonly state: string
     readonly check: string | null
@@ -26,6 +28,7 @@ export type Why = {
     readonly atMs: number
     readonly role: string
     readonly subject: string
+    readonly name: string
     readonly check: string
     readonly message: string
     readonly figures: Figures
@@ -48,14 +51,11 @@ type Reads = Pick<JournalReads, 'get' | 'list' | 'decisions' | 'transitions'>
 export async function findWhy(about: string, journal: Reads, known: Deployment): Promise<Why> {
   const exact = await journal.get(about.trim().toLowerCase())
   const shown = shownForm(about)
-  const isGiven = subjectGivenBy([about], known)
   const isSubject = isOfSubject(about.trim())
-  const found =
-    exact === null
-      ? (await journal.list(NEWEST_MAX)).filter(
-          (each) => isNamed(each, shown) || (isSubject && isGiven(each.proposal.subject)),
-        )
-      : [exact]
+  const newest = exact === null ? await journal.list(NEWEST_MAX) : []
+  const named = newest.filter((each) => isNamed(each, shown))
+  const isAbout = isSubject ? aboutGiven([about], known, newest, ({ proposal }) => proposal.subject) : []
+  const found = exact === null ? [...new Set([...named, ...isAbout])] : [exact]
   const rows = exact === null && isSubject ? await findDecisions(journal, [about], known) : []
   return {
     about,
@@ -71,6 +71,7 @@ export async function findWhy(about: string, journal: Reads, known: Deployment):
 
 const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known: Deployment) => ({
   ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
+  name: subjectName(proposal.subject, known),
   summary: proposal.summary,
   ...{ check: note?.check ?? null, message: note?.message ?? null },
   figures: reasonText(proposal, known),
@@ -82,5 +83,6 @@ const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known:
 
 const decisionOf = ({ atMs, role, subject, check, message, reason }: DecisionRow, known: Deployment) => ({
   ...{ atMs, role, subject, check, message },
+  name: subjectName(subject, known),
   figures: reasonText({ reason, subject }, known),
 })

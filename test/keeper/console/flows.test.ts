@@ -15,9 +15,11 @@ const slot = (id: string, nonce: number, state: string, second: number) =>
     ...{ purpose: 'payload', durationMs: 0 },
   }) as KeeperEvent
 
+const NOTHING = { namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] }
+
 function heard(...events: readonly KeeperEvent[]): Flows {
   const listeners: ((event: KeeperEvent) => void)[] = []
-  const flows = createFlows((listener) => listeners.push(listener))
+  const flows = createFlows((listener) => listeners.push(listener), NOTHING)
   for (const event of events) for (const listener of listeners) listener(event)
   return flows
 }

@@ -6,6 +6,7 @@ import { attemptOf, MARKET, proposalOf, slotOf, workflowOf } from '../../support
 
 const BORROWER = `0x${'b0'.repeat(20)}`
 const OTHER = `0x${'b0'.repeat(19)}cc`
+const HOUSE = `0x${'d7'.repeat(20)}`
 const SUBJECT = `${MARKET}:0xv:${BORROWER}`
 const HASH = `0x${'fe'.repeat(32)}` as const
 const workflow = workflowOf('in_flight', {
@@ -18,13 +19,14 @@ const decision = (subject: string, atMs: number): DecisionRow => ({
 })
 const DEPLOYMENT = {
   assets: [
-    { address: '0x01', symbol: 'sBTC' },
-    { address: '0x02', symbol: 'sUSD' },
+    { address: '0x01', symbol: 'sBTC', decimals: 8 },
+    { address: '0x02', symbol: 'sUSD', decimals: 6 },
   ],
   markets: [{ address: MARKET, collateralAsset: '0x01', loanAsset: '0x02' }],
-  ...{ vaults: [], funds: [], contracts: [] },
+  ...{ vaults: [], funds: [], contracts: [{ address: HOUSE, name: 'auction' }] },
 } as never
 
+const LOTS = [`${HOUSE}:77`, `${HOUSE}:771`, `${HOUSE}:77:bid:4`, `${HOUSE}:4:bid:77`]
 const asked: string[] = []
 /** A journal of one workflow, and of decisions about two borrowers. */
 const journal = {
@@ -56,13 +58,29 @@ describe('why', () => {
     expect(await why(about)).toEqual(found)
   })
 
+  it.each([
+    ['as the screen shows it', 'auction 77', [0]],
+    ['as the records have it', `${HOUSE}:77`, [0]],
+    ['by the ends of its house', `${HOUSE.slice(0, 6)}…${HOUSE.slice(-4)}:77`, [0]],
+    ['a bid of it', 'auction 77 bid 4', [2]],
+    ['another one’s bid', 'auction 4 bid 77', [3]],
+    ['the house alone', 'auction', [0, 1, 2, 3]],
+  ])('finds a lot and no other: %s', async (_, about, found) => {
+    const lots = { ...journal, decisions: async () => LOTS.map(decision) }
+    const { decisions } = await findWhy(about, lots, DEPLOYMENT)
+    expect(decisions.map(({ atMs }) => atMs)).toEqual(found)
+    expect(decisions[0]?.name).toBe(
+      about === 'auction' ? 'auction 77' : about.replace(/^0x[^:]+:/, 'auction '),
+    )
+  })
+
   it('says what a workflow went through, and its transactions', async () => {
     const { workflows } = await findWhy(workflow.id, journal, DEPLOYMENT)
     expect(workflows).toMatchObject([
       {
         states: [{ state: 'discovered', atMs: 1 }],
         transactions: [{ nonce: 7, hash: HASH }],
-        figures: [['repayAssets', expect.any(String)]],
+        figures: [['repay', expect.any(String)]],
       },
     ])
   })

@@ -1,6 +1,6 @@
-import { span, usd as written } from './readable.js'
+import { short, span, usd as written } from './readable.js'
 
-export { span }
+export { short, span }
 
 /** Make an element. Texts become text nodes and nothing else, whoever wrote them. */
 export function h(tag, given = {}, ...children) {
@@ -79,10 +79,8 @@ export const tickAll = () => {
 
 export const clock = (atMs) => new Date(atMs).toISOString().slice(11, 19)
 
-/** Addresses and hashes by their ends; whole where one points at them. */
-export const short = (text) =>
-  text.replace(/0x[0-9a-f]{16,}/gi, (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`)
-export const mono = (text) => h('span', { class: 'mono', title: text }, short(text))
+/** By its ends or its name; whole where one points at it. */
+export const mono = (text, name = short(text)) => h('span', { class: 'mono', title: text }, name)
 
 /** Dollars, where they are known. */
 export const usd = (dollars) => (dollars === null ? '?' : written(BigInt(Math.round(dollars * 1e6))))

@@ -1,4 +1,4 @@
-import { badge, clock, h, list, none, once, short, span, stateOf, when, whyLink } from './dom.js'
+import { badge, clock, h, list, mono, none, once, short, span, stateOf, when, whyLink } from './dom.js'
 import { workflowName } from './readable.js'
 
 /** Every workflow through its states, with each time. */
@@ -17,6 +17,7 @@ export function flowLine({
   role,
   workflowType,
   subject,
+  name,
   summary,
   state,
   atMs,
@@ -36,7 +37,7 @@ export function flowLine({
       whyLink(id, h('span', { class: 'mono' }, id.slice(0, 8))),
       h('strong', {}, role),
       h('span', { title: workflowType }, workflowName(workflowType)),
-      h('span', { class: 'mono', title: subject }, short(subject)),
+      mono(subject, name),
       when(atMs),
     ),
     h('p', {}, short(summary)),

@@ -230,8 +230,19 @@ export function lots(place, { lots: rows = [], roles }) {
     rows,
     ({ subject, venue }) => `${venue} ${subject}`,
     (lot) => {
-      const { subject, venue, what, reserve, reserveAmount, closesAtS, status, limit, limitAmount, bids } =
-        lot
+      const {
+        subject,
+        name,
+        venue,
+        what,
+        reserve,
+        reserveAmount,
+        closesAtS,
+        status,
+        limit,
+        limitAmount,
+        bids,
+      } = lot
       const most = Math.max(reserveAmount, limitAmount ?? 0, ...bids.map(({ amount }) => amount)) || 1
       const rung = (className, name, text, amount, note) =>
         h(
@@ -269,7 +280,7 @@ export function lots(place, { lots: rows = [], roles }) {
           closesAtS * 1_000 < nowMs() ? 'closed ' : 'closes ',
           when(closesAtS * 1_000),
           ' · ',
-          whyLink(subject, mono(subject)),
+          whyLink(subject, mono(subject, name)),
         ),
         h(
           'ol',

@@ -1,4 +1,4 @@
-import { badge, h, nothing, span, stateOf, when } from './dom.js'
+import { badge, h, mono, nothing, span, stateOf, when } from './dom.js'
 import { why } from './link.js'
 import { workflowName } from './readable.js'
 
@@ -39,7 +39,7 @@ function foundOf({ workflows: flows, decisions }, about) {
         h('p', {}, flow.summary),
         flow.check === null ? '' : h('p', { class: 'wrong' }, `${flow.check}: ${flow.message}`),
         h('p', { class: 'note mono' }, flow.id),
-        h('p', { class: 'note mono' }, flow.subject),
+        h('p', { class: 'note' }, `about ${flow.name} `, mono(flow.subject, flow.subject)),
         h(
           'ol',
           { class: 'steps' },
@@ -76,7 +76,7 @@ function foundOf({ workflows: flows, decisions }, about) {
         { class: 'card' },
         h('h3', {}, `${one.role}: `, h('code', {}, one.check), h('span', { class: 'mode' }, when(one.atMs))),
         h('p', {}, one.message),
-        h('p', { class: 'note mono' }, one.subject),
+        h('p', { class: 'note' }, `about ${one.name} `, mono(one.subject, one.subject)),
         figuresOf(one.figures),
       ),
     ),
