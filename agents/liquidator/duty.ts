@@ -25,7 +25,9 @@ const SALE_GRACE_MS = 3_600_000
 
 /** What the policy wants left alone, what nobody can do, and what comes next by itself. */
 const CHOSEN: ReadonlySet<string> = new Set([
-  ...['profit_below_floor', 'others_bring_more', 'borrower_taken', 'lost_race'],
+  ...['profit_below_floor', 'others_bring_more', 'borrower_taken'],
+  // Whoever was first, or the price: the next look decides again.
+  ...['lost_race', 'price_moved', 'reverted_on_chain'],
   ...['collateral_not_allowed', 'loan_not_allowed', 'bad_debt_avoided', 'bad_debt_above_limit'],
   ...['market_paused', 'market_not_live', 'recovery_blocked', 'claim_not_worth_gas'],
 ])

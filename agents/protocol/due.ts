@@ -81,5 +81,5 @@ export function whyDue<One>(
     return { check: left.check, message: left.message }
   return undone === null
     ? { message: otherwise }
-    : { check: undone, message: `The last try was ${last?.state}: ${undone}.` }
+    : { check: undone, message: `The last try of it was ${last?.state}; it is tried again after a pause.` }
 }

@@ -21,15 +21,15 @@ export function owedFinding(state: DutyState): Finding {
       : { ...where, state: 'warning', error }
   }
   const { what, subject, amount, sinceMs, check, message } = worst
-  const of = state.lateCount === 1 ? 'it is late with' : `the worst of ${state.lateCount} that are late is`
-  const thing = `${what} ${subject}${amount === undefined ? '' : ` of ${amount}`}`
+  const more = state.lateCount === 1 ? '' : `, and ${state.lateCount - 1} more`
+  const thing = `${what}${amount === undefined ? '' : ` of ${amount}`}`
   const why = check === undefined ? message : `${check}: ${message}`
   return {
     ...where,
     state: state.late.some(({ graceMs }) => graceMs <= URGENT_GRACE_MS_MAX) ? 'failing' : 'warning',
     error: new RolekeeperError(
       'duty.late',
-      `The ${state.role} does not do what it owes; ${of} ${thing}, due since ${timeOf(sinceMs)}. ${why}`,
+      `The ${state.role} is late with ${thing} (${subject}), due since ${timeOf(sinceMs)}${more}. ${why}`,
       {
         fix: `see \`rolekeeper explain ${subject}\` for the figures, and what is wrong beside this.`,
         facts: { role: state.role, check: check ?? 'none' },

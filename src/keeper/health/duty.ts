@@ -72,7 +72,7 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
   const dues = last?.dues ?? []
   const late = dues
     .map((due) => ({ ...due, lateMs: nowMs - due.sinceMs }))
-    .filter((due) => due.chosen !== true && due.lateMs > graceOf(due))
+    .filter((due) => due.chosen !== true && !isDust(due) && due.lateMs > graceOf(due))
     .toSorted(byHarm)
   const made = dues.flatMap(({ lastAtMs }) => lastAtMs ?? [])
   const next = dues.map(({ sinceMs }) => sinceMs).filter((atMs) => atMs > nowMs)
@@ -93,6 +93,9 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
     lookedAt: last === null ? null : last.decision.passedOver.length + last.decision.proposals.length,
   }
 }
+
+/** What is worth less than a dollar is done with the rest, and nobody is woken for it. */
+const isDust = ({ usdMicros }: Due) => usdMicros !== undefined && usdMicros < 1_000_000n
 
 /** What was proposed, or is under way, has so long at least: a few blocks, whatever the time in which a bid counts. */
 const UNDER_WAY_MS = 60_000

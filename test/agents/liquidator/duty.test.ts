@@ -39,6 +39,11 @@ describe('liquidatable debt', () => {
     ['that a person is asked about', { inFlight: [{ ...workflow, held: true as const }] }, { check: 'held' }],
     ['under way', { inFlight: [workflow] }, { check: 'under_way' }],
     [
+      'that moved on while a workflow was on its way',
+      { recent: [{ ...reverted(0), state: 'refused' as const, check: 'price_moved' }] },
+      { check: 'price_moved', chosen: true },
+    ],
+    [
       'that a lost race leaves alone for now',
       { recent: [reverted(1_000_500)] },
       { check: 'lost_race', chosen: true },

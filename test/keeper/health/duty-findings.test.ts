@@ -43,7 +43,7 @@ it('names what is late, since when, the rule and the way to its figures', () => 
   }
   const finding = owedFinding(state({ late: [late], lateCount: 3 }))
   expect(said(finding)).toBe(
-    'The liquidator does not do what it owes; the worst of 3 that are late is liquidatable debt 0xm:0xv:0xb of 41,000.00 sUSD, due since 2026-01-01T12:00:00.000Z. out_of_funds: It needs 5 sUSD; 0 sUSD are left.',
+    'The liquidator is late with liquidatable debt of 41,000.00 sUSD (0xm:0xv:0xb), due since 2026-01-01T12:00:00.000Z, and 2 more. out_of_funds: It needs 5 sUSD; 0 sUSD are left.',
   )
   expect(finding).toMatchObject({ facet: 'duty', about: 'liquidator', state: 'failing' })
   expect(finding).toHaveProperty('error.code', 'duty.late')

@@ -63,11 +63,12 @@ it.each(['under_way', null])('gives what is proposed or under way a minute at le
   expect(book.state().late).toHaveLength(1)
 })
 
-it('says the worst first, five of them, and never what the policy wants left alone', () => {
+it('says the worst first, five of them, and never dust or what the policy wants left alone', () => {
   const { world, book } = bookOf()
   world.dues = [
     debt('chosen', { sinceMs: 0, chosen: true }),
-    ...[1n, 3n, 2n].map((usdMicros) => debt(`worth ${usdMicros}`, { sinceMs: 40_000, usdMicros })),
+    debt('dust', { sinceMs: 0, usdMicros: 999_999n }),
+    ...[1n, 3n, 2n].map((usd) => debt(`worth ${usd}`, { sinceMs: 40_000, usdMicros: usd * 1_000_000n })),
     ...[30_000, 20_000, 10_000].map((sinceMs) => debt(`since ${sinceMs}`, { sinceMs })),
     debt('to come', { sinceMs: 60_000, lastAtMs: 30_000 }),
     debt('to come later', { sinceMs: 70_000, lastAtMs: 20_000 }),
