@@ -6,8 +6,9 @@
 /** What was decided of a subject the last time. */
 export type Judged = { readonly check: string | null; readonly message: string | null }
 
-/** A borrower's debt, the nearest to liquidation first. */
+/** All that a borrower owes in one market, the nearest to liquidation first. */
 export type PositionRow = Judged & {
+  /** The market and the borrower; what was decided is about each of its debts. */
   readonly subject: string
   /** For people, for example `sBTC/sUSD`. */
   readonly market: string
@@ -16,7 +17,13 @@ export type PositionRow = Judged & {
   readonly health: number | null
   readonly debt: string
   readonly debtUsd: number | null
+  /** Collateral is one for all of the debts. */
   readonly collateral: string
+  /** Of one collateral token, in the loan token: the oracle's, and that below which it may be liquidated. */
+  readonly price: string
+  readonly liquidatedBelow: string
+  /** Whom it is owed to, where that are several. */
+  readonly debts: readonly { readonly vault: string; readonly debt: string }[]
 }
 
 /** What a vault has in one market, and what it is to have there. Parts are of all that the vault has. */
@@ -90,6 +97,15 @@ export type PriceSeen = { readonly id: string; readonly symbol: string; readonly
 
 /** More rows than these are not looked at by anybody: those that come first are shown. */
 export const ROWS_MAX = 100
+
+/** Order lots: what closes first before all, and what is closed last, the newest first. Pure. */
+export const byClosing =
+  (nowS: number) =>
+  (one: LotRow, other: LotRow): number => {
+    const [isOver, isOtherOver] = [one.closesAtS <= nowS, other.closesAtS <= nowS]
+    if (isOver !== isOtherOver) return isOver ? 1 : -1
+    return isOver ? other.closesAtS - one.closesAtS : one.closesAtS - other.closesAtS
+  }
 
 /** A decision, as far as it is shown. */
 type Decided = {

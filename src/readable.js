@@ -127,6 +127,12 @@ export function span(milliseconds) {
 }
 
 /**
+ * Write a time, given as seconds since 1970.
+ * @param {number | bigint} seconds
+ */
+export const moment = (seconds) => new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', 'Z')
+
+/**
  * Write how many there are of something.
  * @param {number | bigint} count
  * @param {string} one

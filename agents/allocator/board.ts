@@ -32,7 +32,6 @@ function rowOf(
   { deployment, markets }: Observed,
 ) {
   const asset = deployment.assets.find((one) => one.address === books?.asset)
-  const pinned = deployment.markets.find((one) => one.address === marketAddress)
   const symbol = markets.find((one) => one.address === marketAddress)?.collateralSymbol
   const held = heldAssets ?? 0n
   const partOf = (assets: bigint) => Number(assets) / Math.max(1, Number(books?.totalAssets ?? 0n))
@@ -40,7 +39,7 @@ function rowOf(
   return {
     subject: address,
     vault: deployment.vaults.find((one) => one.address === address)?.name ?? address,
-    market: pinned?.name ?? `${symbol ?? '?'}/${asset?.symbol ?? '?'}`,
+    market: `${symbol ?? '?'}/${asset?.symbol ?? '?'}`,
     held: heldAssets === null ? '?' : text(held),
     target: text(held + change),
     heldPart: partOf(held),

@@ -1,4 +1,4 @@
-import { native, span } from '../../src/readable.js'
+import { moment, native, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { dataFeesWei } from '../protocol/data-fee.ts'
@@ -128,9 +128,10 @@ export function bidFor(candidate: Candidate, purse: Purse, moment: Moment, polic
 
 /** Where bids are shown, one that others can still answer informs them and wins nothing. */
 function earlyStop({ lot }: Candidate, { chain }: Moment, { lastCallS }: Bidding): Stop | null {
-  const leftS = Math.floor(Date.parse(lot.row.closesAt) / 1_000) - chain.timestampS
+  const closesAtS = Math.floor(Date.parse(lot.row.closesAt) / 1_000)
+  const leftS = closesAtS - chain.timestampS
   if (leftS <= lastCallS) return null
-  const message = `It closes in ${span(leftS * 1_000)}; where bids are shown we bid in the last ${span(lastCallS * 1_000)}.`
+  const message = `It closes at ${moment(closesAtS)}; where bids are shown we bid in the last ${span(lastCallS * 1_000)}.`
   return { check: 'before_last_call', message, reason: { leftS } }
 }
 

@@ -1,18 +1,16 @@
+import type { Reason } from '../../src/workflow/proposal.ts'
 import type { Decision, Moment } from '../agent.ts'
-import { type Board, judgedBy, type LotRow, ROWS_MAX } from '../board.ts'
+import { type Board, byClosing, judgedBy, type LotRow, ROWS_MAX } from '../board.ts'
 import { tokens } from '../protocol/text.ts'
 import type { LotSeen, ManagerSeen } from './seen.ts'
 
 type Observed = Moment & ManagerSeen
 
-/** Show the lots that funds bid for, what closes first before all. Pure. */
+/** Show the lots that funds bid for, what closes first before all, what is closed last. Pure. */
 export function board(seen: Observed, decided: Decision): Board {
   const judged = judgedBy(decided)
   const limits = new Map(
-    [...decided.proposals, ...decided.passedOver].map(({ subject, reason }) => [
-      subject,
-      reason.wonLimitAssets ?? reason.valueLimitAssets,
-    ]),
+    [...decided.proposals, ...decided.passedOver].map(({ subject, reason }) => [subject, limitOf(reason)]),
   )
   const mine = new Set(
     seen.funds.filter(({ row }) => row.managerAddress === seen.signer).map(({ row }) => row.address),
@@ -26,12 +24,23 @@ export function board(seen: Observed, decided: Decision): Board {
       what: `${what.text(BigInt(row.assetAmount))}, ${row.lane}`,
       ...{ reserve: quote.text(BigInt(row.reserveAssets)), reserveAmount: quote.number(row.reserveAssets) },
       closesAtS: Math.floor(Date.parse(row.closesAt) / 1_000),
-      limit: limit === undefined ? null : quote.text(BigInt(limit)),
+      limit: limit === undefined ? null : quote.text(limit),
       limitAmount: limit === undefined ? null : quote.number(limit),
       bids: bidsOf(row, mine, quote),
     }
   })
-  return { lots: rows.toSorted((one, other) => one.closesAtS - other.closesAtS).slice(0, ROWS_MAX) }
+  return { lots: rows.toSorted(byClosing(seen.chain.timestampS)).slice(0, ROWS_MAX) }
+}
+
+/** The most that any of a bid's bounds allows: what is bid never exceeds it. */
+function limitOf(reason: Reason): bigint | undefined {
+  const limits = Object.entries(reason).flatMap(([name, assets]) =>
+    name.endsWith('LimitAssets') ? BigInt(assets) : [],
+  )
+  return limits.reduce<bigint | undefined>(
+    (least, one) => (least === undefined || one < least ? one : least),
+    undefined,
+  )
 }
 
 const bidsOf = (
@@ -51,6 +60,6 @@ function assetOf(address: string, { deployment }: Observed) {
   const found = deployment.assets.find((one) => one.address === address)
   return {
     text: (assets: bigint) => (found === undefined ? '?' : tokens(assets, found.decimals, found.symbol)),
-    number: (assets: string | number | boolean) => Number(assets) / 10 ** (found?.decimals ?? 0),
+    number: (assets: string | bigint) => Number(assets) / 10 ** (found?.decimals ?? 0),
   }
 }

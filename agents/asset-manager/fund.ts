@@ -1,6 +1,5 @@
-import { span } from '../../src/readable.js'
+import { moment, span } from '../../src/readable.js'
 import type { FundResource } from '../../src/service/contract/fund-resources.ts'
-import { time } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS, ceilDiv } from '../protocol/health.ts'
 import type { ManagerPolicy } from './policy.ts'
@@ -97,7 +96,7 @@ function epochStop(
   }
   const leftS = BigInt(currentEpoch.postCloseFundingDeadline) - BigInt(chain.timestampS)
   if (leftS >= BigInt(bidding.closeMarginS)) return null
-  const message = `Funding ends in ${span(leftS * 1_000n)}, at ${time(BigInt(currentEpoch.postCloseFundingDeadline))}; the policy asks ${span(bidding.closeMarginS * 1_000)}.`
+  const message = `Funding ends at ${moment(BigInt(currentEpoch.postCloseFundingDeadline))}; the policy asks ${span(bidding.closeMarginS * 1_000)}.`
   return { check: 'funding_deadline_passed', message, reason: { leftS: String(leftS) } }
 }
 

@@ -1,4 +1,4 @@
-import { span } from '../../src/readable.js'
+import { moment, span } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
@@ -98,9 +98,10 @@ function ourFunds({ funds, ours }: Seen): ReadonlySet<string> {
 
 function timeStop(row: AcquisitionResource, { chain }: Seen, { bidding }: ManagerPolicy): Stop | null {
   if (row.status !== 'open') return { check: 'lot_closed', message: `The lot is ${row.status}.` }
-  const leftS = Math.floor(Date.parse(row.closesAt) / 1_000) - chain.timestampS
+  const closesAtS = Math.floor(Date.parse(row.closesAt) / 1_000)
+  const leftS = closesAtS - chain.timestampS
   if (leftS >= bidding.closeMarginS) return null
-  const message = `The lot closes in ${span(leftS * 1_000)}; the policy asks ${span(bidding.closeMarginS * 1_000)}.`
+  const message = `The lot closes at ${moment(closesAtS)}; the policy bids until ${span(bidding.closeMarginS * 1_000)} before.`
   return { check: 'closes_too_soon', message, reason: { leftS } }
 }
 

@@ -1,7 +1,7 @@
+import { moment } from '../../src/readable.js'
 import type { Agent, Stop } from '../agent.ts'
 import { board } from './board.ts'
 import { decide } from './decide.ts'
-import { timeText } from './due.ts'
 import { due } from './duty.ts'
 import { evidence, verify } from './evidence.ts'
 import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
@@ -13,7 +13,7 @@ import type { Statement } from './statement.ts'
 function statesOf(said: readonly Statement[] | Stop): string | Stop {
   if ('check' in said) return said
   const newestS = Math.max(...said.map(({ asOfS }) => asOfS))
-  return `it states ${said.length === 1 ? 'a value' : `${said.length} values, the newest`} for ${timeText(newestS)}`
+  return `it states ${said.length === 1 ? 'a value' : `${said.length} values, the newest`} for ${moment(newestS)}`
 }
 
 /** The NAV reporter: says in time what one share of a fund or vault is worth, and never on one source's word. */

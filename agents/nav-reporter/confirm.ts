@@ -1,6 +1,6 @@
+import { moment } from '../../src/readable.js'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { decimal, percent } from '../protocol/text.ts'
-import { timeText } from './due.ts'
 import { termsAt, whenOf } from './marks.ts'
 import { timesOf } from './memory.ts'
 import type { ReportPolicy } from './policy.ts'
@@ -25,7 +25,7 @@ export function unconfirmed(report: ReportSeen, policy: ReportPolicy, seen: Mome
     const value = valueByNow(report, policy, seen, latest)
     const apartBps = value === null ? 0n : distanceBps(value, latest.value)
     if (value === null || apartBps <= policy.materialityBps) return []
-    const at = timeText(latest.valuationTimeS)
+    const at = moment(latest.valuationTimeS)
     const shown = (units: bigint) => decimal(units, policy.decimals, policy.decimals)
     return passOver(`${report.name}:${latest.valuationTimeS}`, {
       check: 'report_not_confirmed',

@@ -1,4 +1,4 @@
-import { span } from '../../src/readable.js'
+import { moment, span } from '../../src/readable.js'
 import type { Stop } from '../agent.ts'
 import { percent } from '../protocol/text.ts'
 import { interimAt } from './memory.ts'
@@ -25,7 +25,6 @@ type Missed = { readonly valuationTimeS: number; readonly message: string }
 const MISSED_MAX = 20
 
 /** Write a time, Unix seconds, for people. Pure. */
-export const timeText = (atS: number): string => new Date(atS * 1_000).toISOString().replace('.000Z', 'Z')
 
 /**
  * Find the scheduled report that is due, if it is not made yet and not too late. Only the latest counts: what lies
@@ -43,20 +42,20 @@ export function scheduledDue(
   const sinceS = latest.submittedAtS === 0 ? dueS - 1 : latest.valuationTimeS
   const missed = dueBetween(schedule, sinceS, dueS, MISSED_MAX).map((valuationTimeS, index) => ({
     valuationTimeS,
-    message: `It was due at ${timeText(valuationTimeS)}, and a later one is due already.${index === MISSED_MAX - 1 ? ' So may earlier ones be.' : ''}`,
+    message: `It was due at ${moment(valuationTimeS)}, and a later one is due already.${index === MISSED_MAX - 1 ? ' So may earlier ones be.' : ''}`,
   }))
   if (dueS <= latest.valuationTimeS && latest.submittedAtS !== 0) {
     const nextS = nextDue(schedule, nowS)
-    const message = `That of ${timeText(dueS)} is made; the next is due at ${nextS === null ? 'no time' : timeText(nextS)}.`
+    const message = `That of ${moment(dueS)} is made; the next is due at ${nextS === null ? 'no time' : moment(nextS)}.`
     const near = nextS === null ? {} : { near: (nowS - dueS) / (nextS - dueS) }
     return { due: { check: 'not_due', message, ...near }, missed }
   }
   const lateS = nowS - dueS
   if (lateS > lateSMax) {
-    const message = `It was due at ${timeText(dueS)}, ${span(lateS * 1_000)} ago; the policy allows ${span(lateSMax * 1_000)}.`
+    const message = `It was due at ${moment(dueS)}, ${span(lateS * 1_000)} ago; the policy allows ${span(lateSMax * 1_000)}.`
     const due = {
       check: 'too_late',
-      message: `That of ${timeText(dueS)} is ${span(lateS * 1_000)} late and is not made.`,
+      message: `That of ${moment(dueS)} is ${span(lateS * 1_000)} late and is not made.`,
     }
     return { due, missed: [{ valuationTimeS: dueS, message }, ...missed] }
   }
@@ -95,7 +94,7 @@ export function interimDue(
   }
   const valuationTimeS = interimAt(policy, nowS)
   if (valuationTimeS <= last.valuationTimeS) {
-    const message = `The value has moved, and there is a report of ${timeText(last.valuationTimeS)} already; interim ones are ${span(everyS * 1_000)} apart.`
+    const message = `The value has moved, and there is a report of ${moment(last.valuationTimeS)} already; interim ones are ${span(everyS * 1_000)} apart.`
     return { check: 'interim_waits', message }
   }
   return {

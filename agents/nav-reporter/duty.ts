@@ -1,7 +1,7 @@
+import { moment } from '../../src/readable.js'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { Decision, InFlight, Observation } from '../agent.ts'
 import { type Due, whyDue } from '../protocol/due.ts'
-import { timeText } from './due.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { latestDue, nextDue } from './schedule.ts'
 import { type NavReporterSeen, newest, type ReportSeen, reachedS } from './see.ts'
@@ -52,8 +52,8 @@ function scheduled(
   return [
     ...(lastS === null || isMade
       ? []
-      : [dueOf(lastS, why(`That of ${timeText(lastS)} was proposed just now.`))]),
-    ...(nextS === null ? [] : [dueOf(nextS, { message: `The next is due at ${timeText(nextS)}.` })]),
+      : [dueOf(lastS, why(`That of ${moment(lastS)} was proposed just now.`))]),
+    ...(nextS === null ? [] : [dueOf(nextS, { message: `The next is due at ${moment(nextS)}.` })]),
   ]
 }
 
@@ -62,7 +62,7 @@ function heartbeat(report: ReportSeen, { interim }: ReportPolicy, nowS: number, 
   const last = newest(report)
   if (interim === undefined || last === null || last.submittedAtS === 0) return []
   const atS = last.valuationTimeS + interim.heartbeatS
-  const message = `The last report is of ${timeText(last.valuationTimeS)}; an interim one follows at ${timeText(atS)}.`
+  const message = `The last report is of ${moment(last.valuationTimeS)}; an interim one follows at ${moment(atS)}.`
   const place = { what: 'interim nav report', subject: report.name, sinceMs: atS * 1_000 }
   return [{ ...place, graceMs: interim.everyS * 1_000, ...(atS > nowS ? { message } : why(message)) }]
 }

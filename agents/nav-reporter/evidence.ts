@@ -1,7 +1,7 @@
+import { moment } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Evidence, Observation } from '../agent.ts'
 import { decimal } from '../protocol/text.ts'
-import { timeText } from './due.ts'
 import { termsAt, whenOf } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, subjectOf } from './propose.ts'
@@ -109,7 +109,7 @@ function verifyPack(pack: Pack, fileOf: (from: Raw) => string): readonly Line[] 
     const known = reading.known.filter(({ value, asOfS, from }) => {
       const said = read(from)
       const isStated = !('check' in said) && said.some((one) => one.value === value && one.asOfS === asOfS)
-      return add(isStated, `states ${shown(value)} for ${timeText(asOfS)}`, from)
+      return add(isStated, `states ${shown(value)} for ${moment(asOfS)}`, from)
     })
     if (!reading.ok && reading.from !== undefined) {
       const said = read(reading.from)
@@ -129,9 +129,9 @@ function verifyPack(pack: Pack, fileOf: (from: Raw) => string): readonly Line[] 
   const { value, beforeFees, performance, carry } = afterFees(agreement.value, terms, when.atS)
   lines.push({
     ok: String(value) === report.value && String(when.atS) === report.valuationTimestamp,
-    text: `${shown(beforeFees)} less ${shown(performance)} performance fee and ${shown(carry)} carry is ${shown(value)}; reported is ${shown(BigInt(String(report.value)))} for ${timeText(Number(report.valuationTimestamp))}`,
+    text: `${shown(beforeFees)} less ${shown(performance)} performance fee and ${shown(carry)} carry is ${shown(value)}; reported is ${shown(BigInt(String(report.value)))} for ${moment(Number(report.valuationTimestamp))}`,
   })
   return lines
 }
 
-const timeOf = ({ atMs }: Raw): string => timeText(Math.floor(atMs / 1_000))
+const timeOf = ({ atMs }: Raw): string => moment(Math.floor(atMs / 1_000))

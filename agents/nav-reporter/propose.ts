@@ -1,10 +1,11 @@
 import type { Address } from 'viem'
+import { moment } from '../../src/readable.js'
 import { decimal as exactly } from '../../src/units.ts'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
 import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { decimal, percent } from '../protocol/text.ts'
-import { type Due, timeText } from './due.ts'
+import type { Due } from './due.ts'
 import { termsAt } from './marks.ts'
 import { type ReportPolicy, votersOf } from './policy.ts'
 import { type Agreement, distanceBps } from './quorum.ts'
@@ -78,7 +79,7 @@ export function propose(
     },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
-    summary: `report ${name} ${reportType} of ${timeText(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} sources${steps}`,
+    summary: `report ${name} ${reportType} of ${moment(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} sources${steps}`,
     reason: reasonOf(report, policy, agreement, value, bridge),
   }
 }
@@ -138,7 +139,7 @@ function reasonOf(
     accepted: accepted
       .flatMap(({ said }) =>
         said.map(
-          ({ source, value: one, asOfS }) => `${source} ${exactly(one, decimals)} of ${timeText(asOfS)}`,
+          ({ source, value: one, asOfS }) => `${source} ${exactly(one, decimals)} of ${moment(asOfS)}`,
         ),
       )
       .join(', '),

@@ -1,4 +1,4 @@
-import { native, span } from '../../src/readable.js'
+import { moment, native, span } from '../../src/readable.js'
 import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
@@ -61,7 +61,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   }
   const leftS = lot.closesAtS - seen.chain.timestampS
   if (leftS > policy.auction.windowS) {
-    const message = `It closes in ${span(leftS * 1_000)}; we bid in the last ${span(policy.auction.windowS * 1_000)}.`
+    const message = `It closes at ${moment(lot.closesAtS)}; we bid in the last ${span(policy.auction.windowS * 1_000)}.`
     return passOver(lot.id, { check: 'before_window', message, reason: { ...figures, leftS } })
   }
   if (commitments.nativeWei < commitments.bidGas.wei) {

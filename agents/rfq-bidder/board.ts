@@ -1,11 +1,11 @@
 import type { Decision, Moment } from '../agent.ts'
-import { type Board, judgedBy, type LotRow, ROWS_MAX } from '../board.ts'
+import { type Board, byClosing, judgedBy, type LotRow, ROWS_MAX } from '../board.ts'
 import { tokens } from '../protocol/text.ts'
 import type { AuctionSeen, OfferSeen, RfqBidderSeen, RfqSeen } from './seen.ts'
 
 type Observed = Moment & RfqBidderSeen
 
-/** Show what is on offer with the bids that its book shows, what closes first before all. Pure. */
+/** Show what is on offer with the bids that its book shows, what closes first before all, what is closed last. Pure. */
 export function board(seen: Observed, decided: Decision): Board {
   const self = seen.signer.toLowerCase()
   const judged = judgedBy(decided)
@@ -33,7 +33,7 @@ export function board(seen: Observed, decided: Decision): Board {
         })),
     }
   })
-  return { lots: rows.toSorted((one, other) => one.closesAtS - other.closesAtS).slice(0, ROWS_MAX) }
+  return { lots: rows.toSorted(byClosing(seen.chain.timestampS)).slice(0, ROWS_MAX) }
 }
 
 const bidsOfRfq = ({ bids }: RfqSeen) =>

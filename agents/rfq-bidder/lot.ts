@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { span } from '../../src/readable.js'
+import { moment, span } from '../../src/readable.js'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
 import { beyondStop, losingOn, losingStop } from '../protocol/experience.ts'
@@ -154,7 +154,7 @@ export const lateStop = ({ closesAtS }: OfferSeen, { seen, policy }: Scene): Sto
   if (leftS >= policy.landingS) return null
   return {
     check: 'too_late',
-    message: `It closes in ${span(leftS * 1_000)}; the policy asks for ${span(policy.landingS * 1_000)} to land.`,
+    message: `It closes at ${moment(closesAtS)}; the policy asks for ${span(policy.landingS * 1_000)} to land.`,
     reason: { leftS },
   }
 }

@@ -1,4 +1,4 @@
-import { native, span } from '../../src/readable.js'
+import { moment, native, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
@@ -203,7 +203,7 @@ function next(
 /** Where bids are shown, one that others can still answer informs them and wins nothing. */
 const tooEarly = ({ closesAtS }: RfqSeen, { seen, policy }: Scene): Stop => {
   const leftS = closesAtS - seen.chain.timestampS
-  const message = `It closes in ${span(leftS * 1_000)}; where bids are shown we bid in the last ${span(policy.rfq.lastCallS * 1_000)}.`
+  const message = `It closes at ${moment(closesAtS)}; where bids are shown we bid in the last ${span(policy.rfq.lastCallS * 1_000)}.`
   return { check: 'before_last_call', message, reason: { leftS } }
 }
 

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { native, span } from '../../src/readable.js'
+import { moment, native } from '../../src/readable.js'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
@@ -45,9 +45,10 @@ export function finalizeClosed(
     const message = `It is closed with our bid ${bid.bidId}; only the ${finalizer} finalizes it.`
     return passOver(rfq.id, { check: 'awaits_finalizer', message })
   }
-  const leftS = rfq.closesAtS + policy.rfq.finalizeLostAfterS - seen.chain.timestampS
+  const oursAtS = rfq.closesAtS + policy.rfq.finalizeLostAfterS
+  const leftS = oursAtS - seen.chain.timestampS
   if (wins === false && leftS > 0) {
-    const message = `Somebody else won; it is theirs to finalize for ${span(leftS * 1_000)} more.`
+    const message = `Somebody else won; it is theirs to finalize until ${moment(oursAtS)}.`
     return passOver(rfq.id, { check: 'left_to_winner', message, reason: { leftS } })
   }
   const stop = gasStop(commitments, seen.signer)

@@ -1,6 +1,6 @@
-import { native, plural, span, tokens, usd } from '../readable.js'
+import { moment, native, plural, span, tokens, usd } from '../readable.js'
 import type { Deployment } from '../service/contract/deployment.ts'
-import { baseUnits, counted, decimal, percent, time } from '../units.ts'
+import { baseUnits, counted, decimal, percent } from '../units.ts'
 import type { Proposal, Reason } from '../workflow/proposal.ts'
 import type { Subject } from './policy/conditions.ts'
 import { figureText } from './policy/figures.ts'
@@ -15,8 +15,8 @@ const UNITS: readonly (readonly [RegExp, (value: bigint) => string])[] = [
   // Cut, not rounded: what is below 1 does not read like 1.
   [/FactorWad$/, (value) => decimal(value - (value % 10n ** 14n), 18)],
   [/Bps(?:After)?$/, percent],
-  [/Ms$/, (value) => (value < MOMENT_S * 1_000n ? span(value) : time(value / 1_000n))],
-  [/[a-z]S$/, (value) => (value < MOMENT_S ? span(value * 1_000n) : time(value))],
+  [/Ms$/, (value) => (value < MOMENT_S * 1_000n ? span(value) : moment(value / 1_000n))],
+  [/[a-z]S$/, (value) => (value < MOMENT_S ? span(value * 1_000n) : moment(value))],
   [/^gas$|Gas$/, (value) => counted(value, 'gas')],
   [/^cases|Cases$/, (value) => plural(value, 'case')],
 ]

@@ -9,6 +9,7 @@ import type { KeeperEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
 import type { Role } from '../service/contract/roles.ts'
+import { subjectName } from '../service/contract/subject-name.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { createDutyBook, type DutyBook } from './health/duty.ts'
 import type { RolePolicy } from './role-policy.ts'
@@ -100,7 +101,8 @@ function reportDecision(
   for (const { check, subject, message, alarm } of passedOver) {
     if (alarm === undefined) continue
     const { as: code = check, fix } = alarm
-    raise(new RolekeeperError(`${role}.${code}`, message, { fix, facts: { role, subject }, retry: 'later' }))
+    const what = `${subjectName(subject, seen.deployment)}: ${message}`
+    raise(new RolekeeperError(`${role}.${code}`, what, { fix, facts: { role, subject }, retry: 'later' }))
   }
   metrics.decided(role, proposals.length, passedOver.length, tookMs)
   for (const { check } of passedOver) metrics.refused(role, 'agent', check)

@@ -1,15 +1,17 @@
 import { short } from '../../readable.js'
-import type { Deployment } from './deployment.ts'
+import type { PinnedDeployment } from './deployment.ts'
 
-/** What is pinned under a name: a market without one of its own goes by its assets. */
-const namedOf = ({ assets, markets, vaults, funds, contracts }: Deployment) => {
+/** What is pinned, by its name: a market by its assets where no other has the same. */
+function namedOf({ assets, markets, vaults, funds, contracts }: PinnedDeployment) {
   const symbolOf = (address: string) => assets.find((asset) => asset.address === address)?.symbol ?? '?'
+  const pairs = markets.map((market) => `${symbolOf(market.collateralAsset)}/${symbolOf(market.loanAsset)}`)
+  const isOnly = (pair: string | undefined) => pairs.filter((each) => each === pair).length === 1
   return [
-    ...markets.map(({ address, name, collateralAsset, loanAsset }) => ({
+    ...markets.map(({ address, name }, index) => ({
       address,
-      name: name ?? `${symbolOf(collateralAsset)}/${symbolOf(loanAsset)}`,
+      name: isOnly(pairs[index]) ? pairs[index] : (name ?? short(address)),
     })),
-    ...[...vaults, ...funds, ...contracts],
+    ...[...vaults, ...funds, ...contracts, ...markets],
     ...assets.map(({ address, symbol }) => ({ address, name: symbol })),
   ]
 }
@@ -18,12 +20,12 @@ const namedOf = ({ assets, markets, vaults, funds, contracts }: Deployment) => {
  * Name what a workflow or a decision is about (`market:vault:borrower`, `contract:number`) as people do: what is pinned by
  * its name, any other address by its ends. `explain` finds it by that. Pure.
  */
-export function subjectName(subject: string, known: Deployment): string {
+export function subjectName(subject: string, known: PinnedDeployment): string {
   const named = namedOf(known)
   const nameOf = (part: string) => named.find(({ address }) => address === part)?.name ?? short(part)
   return subject.split(':').map(nameOf).join(' ')
 }
 
 /** Find what is pinned under a name; null where nothing is. Pure. */
-export const pinnedUnder = (name: string, known: Deployment): string | null =>
+export const pinnedUnder = (name: string, known: PinnedDeployment): string | null =>
   namedOf(known).find((each) => each.name === name)?.address ?? null

@@ -37,6 +37,21 @@ it('tells our fund from others, the highest bid first', () => {
   ])
 })
 
+it('shows one limit, the least of all that bound a bid, and what is closed last', () => {
+  const [row] = shown({ lots: [lot()] })
+  const decided = decide(moment({ lots: [lot()] }), policy())
+  const [{ reason } = { reason: {} }] = [...decided.proposals, ...decided.passedOver]
+  const bounds = Object.entries(reason).flatMap(([name, assets]) =>
+    name.endsWith('LimitAssets') ? Number(assets) : [],
+  )
+  expect(bounds.length).toBeGreaterThan(5)
+  expect(row?.limitAmount).toBe(Math.min(...bounds) / 1e6)
+  const at = (closesAtS: number) =>
+    lot({ lotId: String(closesAtS + 100), closesAt: iso(NOW_S + closesAtS) } as never)
+  const rows = shown({ lots: [at(-90), at(-5), at(40), at(10)] })
+  expect(rows.map(({ closesAtS }) => closesAtS - NOW_S)).toEqual([10, 40, -5, -90])
+})
+
 it('has a limit only where the decision came so far', () => {
   const [high] = shown({ lots: [outbid(usd(60_000))] })
   expect(high?.check).not.toBe('proposed')

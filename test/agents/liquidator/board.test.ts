@@ -3,20 +3,37 @@ import type { Observation } from '../../../agents/agent.ts'
 import { board } from '../../../agents/liquidator/board.ts'
 import { decide } from '../../../agents/liquidator/decide.ts'
 import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
-import { BORROWER, facility, market, observation, policy, SUBJECT } from './fixtures.ts'
+import { BORROWER, facility, MARKET, market, observation, policy, VAULT } from './fixtures.ts'
 
 const shown = (changes: Partial<Observation<LiquidatorSeen>> = {}) => {
   const seen = observation(changes)
   return board(seen, decide(seen, policy())).positions ?? []
 }
 
-it('shows a debt with its health, its size in dollars, and what is proposed of it', () => {
+it('shows a borrower with its health, debt, collateral and prices, and what is proposed of it', () => {
   const [position] = shown()
   expect(position).toMatchObject({
-    ...{ subject: SUBJECT, market: 'sBTC/sUSD', borrower: BORROWER, check: 'proposed' },
-    ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC' },
+    ...{ subject: `${MARKET}:${BORROWER}`, market: 'sBTC/sUSD', borrower: BORROWER, check: 'proposed' },
+    ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC', debts: [] },
+    // 80 % of 51,250 is what is owed.
+    ...{ price: '50,000 sUSD', liquidatedBelow: '51,250.00 sUSD' },
   })
   expect(position?.health).toBeCloseTo(0.9756, 4)
+})
+
+it('shows a borrower once, however many vaults it owes, with all of its debt and each part', () => {
+  const half = { debtAssets: 20_500_000_000n, positionDebtAssets: 41_000_000_000n }
+  const other = `0x${'c'.repeat(40)}` as const
+  const rows = shown({ facilities: [facility(half), facility({ ...half, vaultAddress: other })] })
+  expect(rows).toMatchObject([
+    {
+      ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC' },
+      debts: [
+        { vault: VAULT, debt: '20,500 sUSD' },
+        { vault: other, debt: '20,500 sUSD' },
+      ],
+    },
+  ])
 })
 
 it('shows the nearest to liquidation first, what is not known last, and no more than a hundred', () => {
@@ -47,6 +64,6 @@ it('claims no figure that it does not have', () => {
     market: '?/?',
     debt: '?',
     debtUsd: null,
-    collateral: '?',
+    ...{ collateral: '?', price: '?', liquidatedBelow: '?' },
   })
 })

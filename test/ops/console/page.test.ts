@@ -20,7 +20,7 @@ const nowMs = () => Date.now() - BEHIND_MS + skippedMs
 function partsOf(number: number): Readonly<Record<string, unknown>> {
   const each = <Row>(count: number, row: (id: string) => Row) =>
     Array.from({ length: count }, (_, index) => row(`${number}-${index}`))
-  const said = (id: string) => ({ subject: id, check: 'too_small', message: HOSTILE })
+  const said = (id: string) => ({ subject: id, name: HOSTILE, check: 'too_small', message: HOSTILE })
   const role = {
     signer: '0xaa',
     mode: 'live',
@@ -56,12 +56,21 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
       freesAtMs: nowMs(),
     })),
     workflows: each(30, (id) => ({
-      ...{ id, role: 'liquidator', workflowType: 'a.b', subject: id, summary: HOSTILE, state: 'in_flight' },
+      ...{
+        id,
+        role: 'liquidator',
+        workflowType: 'a.b',
+        subject: id,
+        name: HOSTILE,
+        summary: HOSTILE,
+        state: 'in_flight',
+      },
       ...{ atMs: nowMs(), held: false, check: null, message: null },
       steps: each(8, (step) => ({ state: step, atMs: nowMs() })),
     })),
     positions: each(30, (id) => ({
       ...{ ...said(id), market: HOSTILE, borrower: id, health: 1.1, debt: '1', debtUsd: 1, collateral: '1' },
+      ...{ price: HOSTILE, liquidatedBelow: HOSTILE, debts: [{ vault: HOSTILE, debt: HOSTILE }] },
     })),
     allocations: each(30, (id) => ({
       ...{

@@ -41,7 +41,7 @@ function approvalCard(held) {
     'article',
     { class: 'card approval', 'data-state': 'warning' },
     h(
-      'h3',
+      'h2',
       {},
       `${role} · ${workflowName(workflowType)}`,
       h('span', { class: 'mode' }, 'ends ', when(untilMs)),
@@ -79,7 +79,7 @@ function approvalCard(held) {
 }
 
 const whatIsSigned = ({ calls, effects, changes, day }) => [
-  h('h4', {}, 'Nothing but these calls'),
+  h('h3', {}, 'Nothing but these calls'),
   h(
     'ol',
     { class: 'calls' },
@@ -97,7 +97,7 @@ const whatIsSigned = ({ calls, effects, changes, day }) => [
       ),
     ),
   ),
-  changes.length === 0 ? '' : h('h4', {}, 'Changes'),
+  changes.length === 0 ? '' : h('h3', {}, 'Changes'),
   changes.length === 0
     ? ''
     : h(
@@ -107,7 +107,7 @@ const whatIsSigned = ({ calls, effects, changes, day }) => [
           h('li', {}, `${field}: ${from === null ? '' : `${from} → `}${to}`),
         ),
       ),
-  h('h4', {}, 'Does'),
+  h('h3', {}, 'Does'),
   h(
     'ul',
     {},

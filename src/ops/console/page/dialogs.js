@@ -39,7 +39,8 @@ export function confirm({ title, happens, word, danger, deed }) {
         }
       },
     },
-    h('h2', { id: 'dialog-title' }, title),
+    // Read from its beginning: the field below would bring its own end into sight.
+    h('h2', { id: 'dialog-title', tabindex: -1, autofocus: true }, title),
     h('div', { class: 'happens' }, happens),
     h('label', { for: 'reason' }, 'Reason, which is kept'),
     reason,
@@ -52,7 +53,6 @@ export function confirm({ title, happens, word, danger, deed }) {
     ),
   )
   open(form)
-  reason.focus()
 }
 
 /** Show something to read. */

@@ -82,6 +82,9 @@ export const clock = (atMs) => new Date(atMs).toISOString().slice(11, 19)
 /** By its ends or its name; whole where one points at it. */
 export const mono = (text, name = short(text)) => h('span', { class: 'mono', title: text }, name)
 
+/** A figure that is not broken in two. */
+export const whole = (text) => h('span', { class: 'whole' }, text)
+
 /** Dollars, where they are known. */
 export const usd = (dollars) => (dollars === null ? '?' : written(BigInt(Math.round(dollars * 1e6))))
 export const percent = (part) => `${(part * 100).toFixed(part < 0.1 ? 2 : 1)} %`

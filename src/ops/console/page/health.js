@@ -1,5 +1,6 @@
 import { badge, h, list, mono, none, once, percent, row, section, short, table, when } from './dom.js'
 import { attentionLine } from './overview.js'
+import { plural } from './readable.js'
 
 /** What of each limit is used. */
 export function budgets(place, { budgets: rows = [] }) {
@@ -12,7 +13,7 @@ export function budgets(place, { budgets: rows = [] }) {
       h(
         'article',
         { class: 'card' },
-        h('h3', {}, role),
+        h('h2', {}, role),
         all.map(({ budget, used, left, most, freesAtMs }) => {
           const state = used >= 1 ? 'failing' : used >= 0.8 ? 'warning' : 'ok'
           const name = budget.replaceAll('_', ' ')
@@ -46,27 +47,38 @@ export function budgets(place, { budgets: rows = [] }) {
   none(place, rows.length === 0, 'No budget is known yet.')
 }
 
-/** Each part by itself, the keys, the nodes, and what was raised. */
+const isWell = ({ state }) => state === 'ok'
+const nameOf = ({ facet, about }) => [facet, about].filter(Boolean).join(' ')
+
+/** Each part by itself, what is not well before all; the keys, the nodes, and what was raised. */
 export function health(place, { facets = [], roles = [], nodes = [], alarms = [] }) {
-  const bad = { failing: 0, warning: 1, ok: 2 }
-  const heads = ['part', 'state', 'what', 'since']
-  const parts = section(place, 'facets', 'Parts', () => table('Parts that must be well', heads).element)
+  const [well, others] = [facets.filter(isWell), facets.filter((each) => !isWell(each))]
+  const unwell = section(place, 'facets', 'What is not well', () => h('ul', { class: 'attention' }))
+  unwell.parentElement.hidden = others.length === 0
   list(
-    parts.tBodies[0],
-    facets.toSorted((a, b) => bad[a.state] - bad[b.state]),
-    ({ facet, about }) => `${facet} ${about}`,
-    ({ facet, about, state, message, fix, because, sinceMs }) =>
-      row(
-        heads,
-        h('strong', {}, [facet, about].filter(Boolean).join(' ')),
-        badge(state),
-        [
-          short(message),
-          because ? h('span', { class: 'note' }, ` because of ${because}`) : '',
-          fix ? h('span', { class: 'fix' }, ` Fix: ${fix}`) : '',
-        ],
-        sinceMs === undefined ? '' : when(sinceMs),
-      ),
+    unwell,
+    others.toSorted((one, other) => one.state.localeCompare(other.state)),
+    nameOf,
+    ({ because, message, fix, sinceMs, ...each }) =>
+      attentionLine({
+        ...each,
+        title: nameOf(each),
+        text: because ? `${message} (because of ${because})` : message,
+        fix: because ? undefined : fix,
+        atMs: sinceMs,
+      }),
+  )
+  const folded = once(place, 'well', () => h('details', {}, h('summary'), h('dl', { class: 'figures' })))
+  folded.hidden = well.length === 0
+  folded.firstElementChild.textContent = `${plural(well.length, 'part')} well`
+  list(
+    folded.lastElementChild,
+    well.flatMap((each) => [
+      { key: nameOf(each), tag: 'dt', text: nameOf(each) },
+      { key: `${nameOf(each)} message`, tag: 'dd', text: short(each.message) },
+    ]),
+    ({ key }) => key,
+    ({ tag, text }) => h(tag, {}, text),
   )
   const keyHeads = ['role', 'signer', 'key', 'open nonces', 'gas', 'doubt']
   const keys = section(place, 'signers', 'Signers', () => table('Signers and their keys', keyHeads).element)

@@ -12,8 +12,10 @@ import {
   table,
   usd,
   when,
+  whole,
   whyLink,
 } from './dom.js'
+import { plural } from './readable.js'
 
 const judgement = ({ check, message, subject }) =>
   check === null
@@ -30,11 +32,33 @@ const seenBy = (place, name, roles = []) =>
       h('li', { class: 'note', 'data-role': role }, `${role}: block ${block}, looked at `, when(decidedAtMs)),
   )
 
-const POSITIONS = ['market', 'borrower', 'health', 'debt', 'collateral', 'last said']
+const POSITIONS = [
+  'market',
+  'borrower',
+  'health',
+  'debt',
+  'collateral',
+  'oracle price, liquidated below',
+  'last decision',
+]
 
-/** Debts by health and size, the nearest to liquidation first. */
+/** How many owe how much, and how much of that may be liquidated now. */
+function totals(rows) {
+  const owed = (some) => usd(some.reduce((sum, { debtUsd }) => sum + (debtUsd ?? 0), 0))
+  const under = rows.filter(({ health }) => health !== null && health < 1)
+  const all = `${plural(rows.length, 'borrower')}, ${owed(rows)} of debt`
+  return `${all}; under water: ${under.length === 0 ? 'none' : `${plural(under.length, 'borrower')}, ${owed(under)}`}`
+}
+
+/** Borrowers by health and size, the nearest to liquidation first. */
 export function positions(place, { positions: rows = [], roles }) {
   seenBy(place, 'positions', roles)
+  list(
+    once(place, 'totals', () => h('div')),
+    rows.length === 0 ? [] : [totals(rows)],
+    () => 'totals',
+    (text) => h('p', { class: 'big' }, text),
+  )
   const shown = once(
     place,
     'positions',
@@ -47,7 +71,8 @@ export function positions(place, { positions: rows = [], roles }) {
     rows.map((each) => ({ ...each, part: Math.sqrt((each.debtUsd ?? 0) / most).toFixed(2) })),
     ({ subject }) => subject,
     (each) => {
-      const { market, borrower, health, debt, debtUsd, collateral, part } = each
+      const { market, borrower, health, debt, debtUsd, collateral, price, liquidatedBelow, debts, part } =
+        each
       const state = health === null ? 'warning' : health < 1 ? 'failing' : health < 1.05 ? 'warning' : 'ok'
       return row(
         POSITIONS,
@@ -65,8 +90,10 @@ export function positions(place, { positions: rows = [], roles }) {
           h('span', { class: 'bar', part }),
           h('span', {}, usd(debtUsd)),
           h('small', {}, debt),
+          debts.map((owed) => h('small', {}, `${short(owed.vault)} `, whole(owed.debt))),
         ),
-        collateral,
+        whole(collateral),
+        h('div', { class: 'size' }, whole(price), h('small', {}, whole(liquidatedBelow))),
         judgement(each),
       )
     },
@@ -90,7 +117,7 @@ export function vaults(place, { allocations = [], roles }) {
       h(
         'article',
         { class: 'card' },
-        h('h3', {}, rows[0].vault, h('span', { class: 'mode' }, whyLink(subject, 'why'))),
+        h('h2', {}, rows[0].vault, h('span', { class: 'mode' }, whyLink(subject, 'why'))),
         h(
           'p',
           { class: 'note' },
@@ -197,7 +224,7 @@ export function navs(place, { navs: rows = [], roles }) {
         'article',
         { class: 'card' },
         h(
-          'h3',
+          'h2',
           {},
           subject,
           h('span', { class: 'mode' }, 'next due ', when(nextDueAtS === null ? null : nextDueAtS * 1_000)),
@@ -273,7 +300,7 @@ export function lots(place, { lots: rows = [], roles }) {
             ? 'ours'
             : '',
         },
-        h('h3', {}, what, h('span', { class: 'mode' }, `${venue} · ${status}`)),
+        h('h2', {}, what, h('span', { class: 'mode' }, `${venue} · ${status}`)),
         h(
           'p',
           { class: 'note' },

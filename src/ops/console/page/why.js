@@ -31,7 +31,7 @@ function foundOf({ workflows: flows, decisions }, about) {
         'article',
         { class: 'card' },
         h(
-          'h3',
+          'h2',
           {},
           `${flow.role} · ${workflowName(flow.workflowType)}`,
           h('span', { class: 'mode' }, badge(stateOf(flow.state), flow.state.replace('_', ' '))),
@@ -74,7 +74,7 @@ function foundOf({ workflows: flows, decisions }, about) {
       h(
         'article',
         { class: 'card' },
-        h('h3', {}, `${one.role}: `, h('code', {}, one.check), h('span', { class: 'mode' }, when(one.atMs))),
+        h('h2', {}, `${one.role}: `, h('code', {}, one.check), h('span', { class: 'mode' }, when(one.atMs))),
         h('p', {}, one.message),
         h('p', { class: 'note' }, `about ${one.name} `, mono(one.subject, one.subject)),
         figuresOf(one.figures),

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+/** Runs in the page, whose types are not those of the tests. */
+const UNREADABLE = String.raw`(() => {
+  const { scrollWidth, clientWidth } = document.documentElement
+  const faults = scrollWidth > clientWidth ? ['the page is ' + scrollWidth + ' wide, of ' + clientWidth] : []
+  const place = document.querySelector('dialog[open]') ?? document.getElementById('view')
+  for (const element of [place, ...place.querySelectorAll('*')]) {
+    const isCut = element.clientWidth > 2 && element.scrollWidth > element.clientWidth + 1
+    if (isCut && getComputedStyle(element).overflowX !== 'visible')
+      faults.push(element.tagName + ' is cut: ' + element.textContent.slice(0, 60))
+  }
+  const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT)
+  for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
+    if (text.parentElement.closest('code, .mono, dd, pre, [hidden], caption') !== null) continue
+    for (const { 0: number, index } of text.textContent.matchAll(/(?<![\w…])\d[\d,.]*\d(?![\w…])/g)) {
+      const range = document.createRange()
+      range.setStart(text, index)
+      range.setEnd(text, index + number.length)
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+      if (tops.size > 1) faults.push(number + ' is broken in ' + tops.size)
+    }
+  }
+  return faults
+})()`
+
+/**
+ * Find what a person could not read of a page, or of the dialog that is open: it scrolls sideways, a text is cut, or a number
+ * is broken in two. An address or a hash may wrap.
+ */
+export const unreadable = async (page: Page): Promise<readonly string[]> => page.evaluate(UNREADABLE)
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds, as far as it is read here. */
+type Found = {
+  readonly violations: readonly {
+    readonly id: string
+    readonly nodes: readonly { readonly html: string }[]
+  }[]
+}
+
+/** Find what of a page breaks a rule of accessibility (WCAG 2 A and AA, and best practices), by axe. */
+export async function inaccessible(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE)
+  const { violations }: Found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 100)}`))
+}
