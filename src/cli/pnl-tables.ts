@@ -21,10 +21,10 @@ const nameOf = ({
   readonly owner?: WorkedFor['owner'] | undefined
 }) => (owner === undefined ? role : `${role}: ${owner}`)
 
-/** Write what was said, and what came of it, by a group. Pure. */
+/** Write what was expected, and what came of it, by a group. Pure. */
 export function resultTable(by: Group, results: readonly Result[]): Table {
   return {
-    columns: [by, 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
+    columns: [by, 'expected', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
     rows: results.map(({ key, said, moved, gas, positions, marked, workflows, unknown, hashes }) => {
       const total = moved + gas + (positions ?? 0n) + (marked ?? 0n)
       const text = (micros: bigint | null) => (micros === null ? null : String(micros))
@@ -134,7 +134,7 @@ export function accountTable(accounts: readonly WorkedFor[]): Table {
 export function opportunityTable(opportunities: readonly Opportunity[]): Table {
   return {
     columns: [
-      ...['role', 'workflow', 'came', 'said', 'gas'],
+      ...['role', 'workflow', 'received', 'expected', 'gas'],
       ...['at end', 'end block', 'hour later', 'hour block', 'sold', 'sold block'],
     ],
     rows: opportunities.map(

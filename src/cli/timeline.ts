@@ -279,6 +279,6 @@ function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly R
 function sumsOf(money: SummaryEvent['money'][Role] | undefined): readonly string[] {
   if (money === undefined) return []
   const { saidUsdMicros, realizedUsdMicros, markedUsdMicros } = money
-  const said = saidUsdMicros === undefined ? [] : [`said ${gain(BigInt(saidUsdMicros))}`]
-  return [...said, `realised ${gain(BigInt(realizedUsdMicros))}`, `marked ${gain(BigInt(markedUsdMicros))}`]
+  const expected = saidUsdMicros === undefined ? [] : [`expected ${gain(BigInt(saidUsdMicros))}`]
+  return [...expected, `realised ${gain(BigInt(realizedUsdMicros))}`, `marked ${gain(BigInt(markedUsdMicros))}`]
 }

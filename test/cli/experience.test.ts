@@ -69,7 +69,7 @@ inOrder('rolekeeper experience, in one directory', () => {
   it('says what came of what was said, and what is paid for it', async () => {
     const { out } = await run('pnl')
     expect(out.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
-      ['role', 'said', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
+      ['role', 'expected', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],
       ['rfq-bidder', '+$50.00', '+$70.00', '+$0.00', '+$0.00', '+$0.00', '+$70.00', '1'],
       [''],
     ])
@@ -104,7 +104,7 @@ inOrder('rolekeeper experience, in one directory', () => {
 
   it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
     expect((await run('experience', 'show')).out).toBe(
-      `role        of   decided  won  beside what was said  brought\nrfq-bidder  bid        1    1                2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
+      `role        of   decided  won  against expected  brought\nrfq-bidder  bid        1    1            2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
     )
     expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
     expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')

@@ -38,8 +38,8 @@ it('writes each figure of a decision in words, with the unit that its name says'
     ...{ health: '0.9999', haircut: '1.25 %', age: '1.5 s', 'close to acting': '88.48 %' },
     ...{ 'limited by': 'close factor', experience: '1 case, by the policy alone', fee: '5 % → 2.5 %' },
     'rate after the move': '2.22 %',
-    ...{ 'time left': '1 min 30 s', 'can be settled from': '2026-10-14T17:46:40.000Z' },
-    ...{ at: '2026-10-14T17:46:40.000Z', state: 'open', 'claim id': '7' },
+    ...{ 'time left': '1 min 30 s', 'can be settled from': '2026-10-14T17:46:40Z' },
+    ...{ at: '2026-10-14T17:46:40Z', state: 'open', 'claim id': '7' },
   })
 })
 

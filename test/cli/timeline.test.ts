@@ -214,7 +214,7 @@ describe('the timeline', () => {
           6.3s  △ above      sBTC/sUSD prime 0x3f2a…77c1  health 0.9871 → 1.0020, safe again
          16.3s  · watching   12 looked at, nothing to do
          20.0s  ! alarm      slot.stuck: Nonce 5 has been open for 61 s; the limit is 60 s. Fix: check the sending nodes.
-         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, said +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1 min
+         60.0s  ■ summary    liquidator: 10 succeeded, 1 refused, 1 parked, expected +$1,412.20, realised +$1,237.69, marked -$3.00 · in 1 min
       "
     `)
   })

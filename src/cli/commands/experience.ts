@@ -89,7 +89,7 @@ async function forgetRole(
   io.out(`Forgotten: the ${last.role} begins anew within a minute. Its accounts stay.\n`)
 }
 
-const COLUMNS = ['role', 'of', 'decided', 'won', 'beside what was said', 'brought']
+const COLUMNS = ['role', 'of', 'decided', 'won', 'against expected', 'brought']
 
 function cellsOf({ role, of, decided, won, errors, gains }: Row): readonly string[] {
   const mean = (sum: number) => (won === 0 ? '-' : `${((100 * sum) / won).toFixed(2)} %`)

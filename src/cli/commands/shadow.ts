@@ -149,7 +149,7 @@ function text(score: ShadowScore): string {
     ...(toMark > 0 ? [`${toMark} to be marked yet`] : []),
     ...(unmeasured > 0 ? [`${unmeasured} not measured`] : []),
   ].map((each) => `, ${each}`)
-  return `${role}: would have done ${wouldHaveDone}: ${parts.join(', ')}\n  said ${gain(BigInt(saidUsdMicros))}${without}; ${markedText(marked)}${rest.join('')}\n`
+  return `${role}: would have done ${wouldHaveDone}: ${parts.join(', ')}\n  expected ${gain(BigInt(saidUsdMicros))}${without}; ${markedText(marked)}${rest.join('')}\n`
 }
 
 /** What was marked, beside what was said of it, and the prices' blocks. */
@@ -158,5 +158,5 @@ function markedText({ count, saidUsdMicros, usdMicros, workflows }: ShadowScore[
   const byTime = workflows.toSorted((one, other) => one.at.localeCompare(other.at))
   const [first, last] = [byTime[0], byTime.at(-1)].map((each) => `block ${each?.block} (${each?.at})`)
   const of = first === last ? first : `${first} to ${last}`
-  return `${count} marked an hour later: said ${gain(BigInt(saidUsdMicros))}, worth ${gain(BigInt(usdMicros))} at the prices of ${of}`
+  return `${count} marked an hour later: expected ${gain(BigInt(saidUsdMicros))}, worth ${gain(BigInt(usdMicros))} at the prices of ${of}`
 }

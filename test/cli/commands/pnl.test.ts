@@ -73,7 +73,7 @@ const json = async (...args: string[]) =>
 
 it('prints what is the signers’, and apart from it what is a vault’s or a fund’s', async () => {
   const [own, others] = (await run()).split('\n\n')
-  expect(own).toContain('liquidator  +$40.00')
+  expect(own).toContain('liquidator   +$40.00')
   expect(own).not.toContain('asset-manager')
   expect(others).toContain('none of it is the signers’ money')
   expect(others).toMatch(/^fund 0x(f0){20}\s+asset-manager\s+\+\$7\.00\s+\+\$0\.00/m)
@@ -103,7 +103,7 @@ it('says of each opportunity what was said, what came, and by the prices of whic
   ])
   expect(await run('--by', 'opportunity', '--csv')).toBe(
     [
-      'role,workflow,came,said,gas,at end,end block,hour later,hour block,sold,sold block',
+      'role,workflow,received,expected,gas,at end,end block,hour later,hour block,sold,sold block',
       `liquidator,${ID},yes,40.00,0.00,16.00,2,14.00,3,,`,
       '',
     ].join('\n'),

@@ -78,11 +78,11 @@ describe('the score of the shadows', () => {
     expect(await run()).toBe(
       [
         'liquidator: would have done 6: 4 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',
-        '  said +$40.00 (1 state none); 1 marked an hour later: said +$41.20, worth +$9.50 at the prices of block 101 (1970-01-01T00:00:01.000Z), 1 to be marked yet, 1 not measured',
+        '  expected +$40.00 (1 state none); 1 marked an hour later: expected +$41.20, worth +$9.50 at the prices of block 101 (1970-01-01T00:00:01.000Z), 1 to be marked yet, 1 not measured',
         'nav-reporter: would have done 1: 0 still possible a block later, 0 contested, 0 missed, 1 without a rival',
-        '  said +$0.00; none marked',
+        '  expected +$0.00; none marked',
         'rfq-bidder: would have done 5: 4 still possible a block later, 1 contested, 0 missed, of bids 2 would have won their lot, 1 not, 1 undecided',
-        '  said +$10.00; 2 marked an hour later: said +$10.00, worth +$7.95 at the prices of block 108 (1970-01-01T00:00:08.000Z) to block 109 (1970-01-01T00:00:09.000Z), 1 to be marked yet',
+        '  expected +$10.00; 2 marked an hour later: expected +$10.00, worth +$7.95 at the prices of block 108 (1970-01-01T00:00:08.000Z) to block 109 (1970-01-01T00:00:09.000Z), 1 to be marked yet',
         '',
       ].join('\n'),
     )

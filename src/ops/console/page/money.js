@@ -3,7 +3,7 @@ import uPlot from './uplot.js'
 
 const micros = (text) => usd(Number(text) / 1e6)
 
-const HEADS = ['role', 'said', 'realised', 'marked', 'gas']
+const HEADS = ['role', 'expected', 'realised', 'marked', 'gas']
 const GAINS = ['when', 'role', 'paid', 'received', 'gas', 'gain']
 
 let chart = null
@@ -55,7 +55,7 @@ function makeChart(place, points) {
 export function money(place, { money: sums }) {
   if (sums === undefined) return
   if (place.childElementCount === 0) {
-    const [roles, gains] = [table('By role, today (UTC)', HEADS), table('Gained of late', GAINS)]
+    const [roles, gains] = [table('By role, today (UTC)', HEADS), table('Gained lately', GAINS)]
     place.append(
       h('div', {
         id: 'chart',
