@@ -15,7 +15,7 @@ export const EXIT = {
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   done: 'done, or the answer is yes',
   failed:
-    'it failed, was refused, or the answer is no: what was asked about differs, is quarantined or is not proven',
+    'it failed, was refused, or the answer is no: what was asked about is not there, differs, is quarantined or is not proven',
   misunderstood: 'the command line or a file that it names is not understood; nothing was done',
   wider: 'policy diff: the new policy is wider',
   unknown: 'policy diff: nobody can say whether it is wider',

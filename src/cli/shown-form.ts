@@ -1,22 +1,19 @@
 import type { Address } from 'viem'
 import { printable } from '../errors.ts'
-import { candidates, isShownAs, shownForm } from '../journal/shown-form.ts'
-import { usageError } from './command.ts'
+import { ambiguous, candidates, isShownAs, notFound, shownForm } from '../journal/shown-form.ts'
 
 /**
  * Find a signer by its address in any form that is shown; a whole address is taken as it is.
- * @throws RolekeeperError `usage` where none or several are shown so.
+ * @throws RolekeeperError `not_found` where none is shown so, `usage` where several are.
  */
 export function signerShownAs(given: string, known: readonly Address[]): Address {
   if (isAddress(given)) return given
   const found = known.filter((address) => isShownAs(address, shownForm(given)))
   const [first, second] = given.length < SIGNER_MIN ? [] : found
   if (first !== undefined && second === undefined) return first
-  const [what, fix] =
-    second === undefined
-      ? ['No signer is', '`rolekeeper signer show` has them']
-      : ['Several signers are', `write one of ${candidates(found)}`]
-  throw usageError(`${what} "${printable(given)}".`, fix)
+  if (second === undefined)
+    throw notFound(`No signer is "${printable(given)}".`, '`rolekeeper signer show` has them')
+  throw ambiguous(`Several signers are "${printable(given)}".`, `write one of ${candidates(found)}`)
 }
 
 /** 0x and four digits: less was hardly meant. */

@@ -280,5 +280,9 @@ function sumsOf(money: SummaryEvent['money'][Role] | undefined): readonly string
   if (money === undefined) return []
   const { saidUsdMicros, realizedUsdMicros, markedUsdMicros } = money
   const expected = saidUsdMicros === undefined ? [] : [`expected ${gain(BigInt(saidUsdMicros))}`]
-  return [...expected, `realised ${gain(BigInt(realizedUsdMicros))}`, `marked ${gain(BigInt(markedUsdMicros))}`]
+  return [
+    ...expected,
+    `realised ${gain(BigInt(realizedUsdMicros))}`,
+    `marked ${gain(BigInt(markedUsdMicros))}`,
+  ]
 }

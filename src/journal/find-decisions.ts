@@ -1,7 +1,7 @@
 import type { Deployment } from '../service/contract/deployment.ts'
 import { pinnedUnder } from '../service/contract/subject-name.ts'
 import type { DecisionRow, JournalReads } from './journal.ts'
-import { candidates, isShownAs, notFound, shownForm } from './shown-form.ts'
+import { ambiguous, candidates, isShownAs, shownForm } from './shown-form.ts'
 
 /** Decisions that a part of a subject is looked for among. */
 const LOOKED_MAX = 2_000
@@ -32,7 +32,7 @@ export async function findDecisions(
   for (const word of words.filter(({ isShortened }) => isShortened)) {
     const parts = [...new Set(rows.flatMap(({ subject }) => partsOf(subject).filter(word.isPart)))]
     if (parts.length > 1)
-      throw notFound(`Several begin and end so: ${candidates(parts)}.`, 'write the whole of one')
+      throw ambiguous(`Several begin and end so: ${candidates(parts)}.`, 'write the whole of one')
   }
   return rows
 }

@@ -1,7 +1,7 @@
 import { printable } from '../errors.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import type { JournalReads } from './journal.ts'
-import { candidates, isShownAs, notFound, type ShownForm, shownForm } from './shown-form.ts'
+import { ambiguous, candidates, isShownAs, notFound, type ShownForm, shownForm } from './shown-form.ts'
 
 /** Ended workflows that the beginning of an id is looked for among, beside all that are not. */
 const NEWEST_MAX = 1_000
@@ -15,7 +15,7 @@ export const isNamed = ({ id, slots }: Workflow, shown: ShownForm): boolean =>
 
 /**
  * Find a workflow among those that have not ended and the newest by its id or a hash of its transactions, in any form that is shown.
- * @throws RolekeeperError `usage` when none or several match.
+ * @throws RolekeeperError `not_found` where none matches, `usage` where several do.
  */
 export async function findWorkflow(
   journal: Pick<JournalReads, 'get' | 'live' | 'list' | 'archivedBy'>,
@@ -36,7 +36,7 @@ export async function findWorkflow(
   }
   if (second !== undefined) {
     const all = matches.map(({ id, role, state }) => `${id.slice(0, 12)} (${role}, ${state})`)
-    throw notFound(`Several workflows begin with "${what}".`, `write one of ${candidates(all)}`)
+    throw ambiguous(`Several workflows begin with "${what}".`, `write one of ${candidates(all)}`)
   }
   return first
 }

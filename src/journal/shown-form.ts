@@ -27,5 +27,8 @@ export const candidates = (all: readonly string[]): string =>
     ', ',
   )
 
-/** What a person gave is nothing that is known, or may be several things. */
-export const notFound = (message: string, fix: string) => new RolekeeperError('usage', message, { fix })
+/** What a person gave is nothing that is known. */
+export const notFound = (message: string, fix: string) => new RolekeeperError('not_found', message, { fix })
+
+/** What a person gave may be several things. */
+export const ambiguous = (message: string, fix: string) => new RolekeeperError('usage', message, { fix })

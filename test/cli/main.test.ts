@@ -401,7 +401,10 @@ describe('the journal on the command line', () => {
       /2026-11-21T00:00:00\.041Z {2}refused +41 ms {2}target_not_allowed: Target 0xbad is not allowed\./,
     )
     expect((await ask('workflows', 'show', 'a1')).err).toContain('Several workflows begin with "a1".')
-    expect((await ask('workflows', 'show', '99')).err).toContain('No workflow begins with "99".')
+    expect(await ask('workflows', 'show', '99')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('No workflow begins with "99".'),
+    })
   })
 
   it('explains in numbers why it acted, and how it ended', async () => {
@@ -417,7 +420,10 @@ describe('the journal on the command line', () => {
     expect(out).toContain('health_above_one: Health is 1.013; below 1 is liquidatable.')
     expect(out).toContain('  health  1.013')
     expect((await ask('explain', 'recoveryFund')).out).toContain('source_behind: It ends early.')
-    expect((await ask('explain', '0xdead')).err).toContain('Nothing was decided about "0xdead".')
+    expect(await ask('explain', '0xdead')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Nothing was decided about "0xdead".'),
+    })
     const [json = ''] = (await ask('explain', 'recoveryFund', '--json')).out.split('\n')
     expect(JSON.parse(json)).toMatchObject({ check: 'source_behind' })
   })
@@ -439,7 +445,7 @@ describe('the journal on the command line', () => {
       expect((await ask('explain', shown)).out).toContain(`${id}  liquidator`)
     expect((await ask('workflows', 'show', 'A1B2C3')).out).toContain(id)
     const several = await ask('explain', 'a1b2', 'x')
-    expect(several.code).toBe(2)
+    expect(several.code).toBe(1)
     expect((await ask('workflows', 'show', 'a1')).err).toContain(
       'Fix: write one of a1ffffffffff (liquidator, discovered), a1b2c3d4e5f6 (liquidator, refused)',
     )

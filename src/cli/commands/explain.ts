@@ -4,6 +4,7 @@ import { findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
 import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
+import { notFound } from '../../journal/shown-form.ts'
 import { workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
@@ -45,10 +46,7 @@ market:vault:borrower, or of report:source), what was last decided about it and 
       else {
         const workflow = await findWorkflow(journal, what).catch((error: unknown) => {
           if (!isSubject) throw error
-          throw usageError(
-            `Nothing was decided about "${printable(what)}".`,
-            'see: rolekeeper workflows list',
-          )
+          throw notFound(`Nothing was decided about "${printable(what)}".`, 'see: rolekeeper workflows list')
         })
         const lines = json === true ? [] : await orderLines(workflow, known, configOf(given, place))
         io.out(json === true ? jsonLines([workflow]) : workflowText(workflow, lines, known, placeText(given)))

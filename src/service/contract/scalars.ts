@@ -8,7 +8,7 @@ const UINT_DIGITS_MAX = 78
 export const uintString = z
   .string()
   .max(UINT_DIGITS_MAX)
-  .regex(/^[0-9]+$/)
+  .regex(/^[0-9]+$/, 'expected a whole number of base units, in digits')
 
 /** `addr`: a 20-byte address, any case. */
 export const addr = z
@@ -34,13 +34,13 @@ export const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,199}$/
 /** Whole bytes as 0x-prefixed hex; one MiB of body bounds its length. */
 export const hexBytes = z
   .string()
-  .regex(/^0x([a-fA-F0-9]{2})*$/)
+  .regex(/^0x([a-fA-F0-9]{2})*$/, 'expected bytes: 0x and two hex digits each')
   .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
 
 /** 32 bytes as 0x-prefixed hex. */
 export const hash32 = z
   .string()
-  .regex(/^0x[a-fA-F0-9]{64}$/)
+  .regex(/^0x[a-fA-F0-9]{64}$/, 'expected a hash: 0x and 64 hex digits')
   .transform((text): `0x${string}` => `0x${text.slice(2).toLowerCase()}`)
 
 /** A resource field: the service may leave it out, or answer null. */
