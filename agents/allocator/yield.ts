@@ -1,4 +1,4 @@
-import { usd } from '../../src/readable.js'
+import { span, usd } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { tokens } from '../protocol/text.ts'
@@ -103,7 +103,7 @@ export function proposeYield(
     netUsdMicros: String(netUsdMicros),
   }
   const moves = movesText(vaultMarkets, targets, vault)
-  const text = `${moves}: earns ${usd(usdMicros(gain.gross))} more in ${days(vault.horizonS)}, moving costs ${usd(usdMicros(gain.cost))}`
+  const text = `${moves}: earns ${usd(usdMicros(gain.gross))} more in ${span(vault.horizonS * 1_000)}, moving costs ${usd(usdMicros(gain.cost))}`
   const short = shortfall(gain, usdMicros, policy)
   if (short !== null) {
     return { subject, check: short.check, message: `${text}; ${short.needs}.`, reason, near: short.near }
@@ -173,6 +173,3 @@ function shortfall(
   const worst = margins.reduce((low, margin) => (margin.near < low.near ? margin : low))
   return worst.near >= 1 ? null : { ...worst, near: Math.max(0, worst.near) }
 }
-
-const days = (seconds: number) =>
-  seconds < 86_400 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`

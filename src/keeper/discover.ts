@@ -37,7 +37,11 @@ export type FoundDeployment = {
     readonly oracleCodeHash: Hex
   })[]
   readonly vaults: readonly FoundContract[]
-  readonly funds: readonly (FoundContract & { readonly quoteAsset: Address })[]
+  /** `manager` is null where the service does not say who manages it. */
+  readonly funds: readonly (FoundContract & {
+    readonly quoteAsset: Address
+    readonly manager: Address | null
+  })[]
   readonly contracts: readonly FoundContract[]
 }
 
@@ -97,7 +101,7 @@ type Rows = {
   readonly assets: readonly (Row & { readonly decimals: number })[]
   readonly markets: readonly (Row & Record<'loanAsset' | 'collateralAsset' | 'oracle', Address>)[]
   readonly vaults: readonly Row[]
-  readonly funds: readonly (Row & { readonly quoteAsset: Address })[]
+  readonly funds: readonly (Row & { readonly quoteAsset: Address; readonly manager: Address | null })[]
   readonly others: readonly Row[]
 }
 
@@ -148,7 +152,13 @@ async function readRows(
     funds: onChain(funds.items).flatMap((row, index) =>
       row.quoteAssetAddress == null
         ? []
-        : [{ ...called(row.address, `fund${index + 1}`), quoteAsset: lower(row.quoteAssetAddress) }],
+        : [
+            {
+              ...called(row.address, `fund${index + 1}`),
+              quoteAsset: lower(row.quoteAssetAddress),
+              manager: row.managerAddress == null ? null : lower(row.managerAddress),
+            },
+          ],
     ),
   }
   const taken = new Set(
@@ -212,7 +222,7 @@ async function readChain(rows: Rows, nodes: Nodes): Promise<Omit<FoundDeployment
       return { ...pin({ name, address: of }), ...market, oracleCodeHash: oracle.codeHash }
     }),
     vaults: rows.vaults.map(pin),
-    funds: rows.funds.map(({ quoteAsset, ...row }) => ({ ...pin(row), quoteAsset })),
+    funds: rows.funds.map(({ quoteAsset, manager, ...row }) => ({ ...pin(row), quoteAsset, manager })),
     contracts: rows.others.map(pin),
   }
 }

@@ -1,8 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseEnv } from 'node:util'
-import { z } from 'zod'
 import { agents as staffed } from '../../../agents/index.ts'
 import { type NewConfig, newConfigText } from '../../config/new-config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
@@ -15,6 +13,7 @@ import { answersOf, createAsk } from '../ask.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { DIRECTORY } from '../options.ts'
 import { configAt } from '../run-order.ts'
+import { ofSandbox, pacedPolicy } from '../sandbox-example.ts'
 import { placePolicy } from './policy-new.ts'
 
 const SCHEMA = fileURLToPath(new URL('../../../config/run.schema.json', import.meta.url))
@@ -27,7 +26,8 @@ export const init = command({
 decimals and code from service and chain, and asks the rest on standard input; an answer may stand in the command, as NAME=VALUE:
 service, nodes, secretKey, directory, roles, region, key.ROLE, and what \`policy new\` asks. A person confirms each address. Every
 role begins in shadow, with small limits. Nothing is overwritten.
---sandbox writes that of the sandbox which runs in DIR, as an example; what it takes from the environment is in DIR/sandbox.env.
+--sandbox writes that of the sandbox which runs in DIR, as an example, and beside each policy one at the pace of its world, where
+a day takes half a minute; what it takes from the environment is in DIR/sandbox.env.
 
   rolekeeper init config/production.yaml service=https://api.service.example nodes=env:NODE_A,env:NODE_B`,
   options: {
@@ -58,7 +58,9 @@ role begins in shadow, with small limits. Nothing is overwritten.
         io,
       )
       const environment = example === null ? 'production' : 'sandbox'
-      const composed = await compose(file, found, { ask, env }, environment)
+      const { foreign, ...composed } = await compose(file, found, { ask, env }, environment)
+      for (const { name, address, manager } of foreign)
+        io.err(`fund ${printable(name)} ${address} is left out: ${manager} manages it, and no key here\n`)
       await writeAll(file, { ...composed, sources: example?.sources ?? [] }, { ask, env }, io)
     } finally {
       close()
@@ -76,8 +78,11 @@ type Answering = { readonly ask: Ask; readonly env: Env }
 
 /** Write the configuration and its policies, all or none: what is half there would be refused the next time. */
 async function writeAll(file: string, config: NewConfig, { ask, env }: Answering, io: Io): Promise<void> {
-  const policies = config.agents.map(({ role, policy }) => ({ role, to: join(dirname(file), policy) }))
-  for (const { to } of policies) refuseThere(to)
+  const policies = config.agents.map(({ role }) => ({ role, to: join(dirname(file), policyOf(role)) }))
+  const paced = config.agents.flatMap(({ role, policy }) =>
+    policy === policyOf(role) ? [] : [{ to: join(dirname(file), policy), text: pacedPolicy(role) ?? '' }],
+  )
+  for (const { to } of [...policies, ...paced]) refuseThere(to)
   createFolder(dirname(resolve(file)))
   writeFileSync(file, newConfigText(config), { flag: 'wx' })
   try {
@@ -85,53 +90,24 @@ async function writeAll(file: string, config: NewConfig, { ask, env }: Answering
       const text = await newPolicy({ role, to }, await configAt({ config: file }, { ...io, env }), ask)
       placePolicy(to, text, file)
     }
+    for (const { to, text } of paced) {
+      createFolder(dirname(resolve(to)))
+      writeFileSync(to, text, { flag: 'wx' })
+    }
   } catch (error) {
-    for (const written of [file, ...policies.map(({ to }) => to)]) rmSync(written, { force: true })
+    for (const written of [file, ...[...policies, ...paced].map(({ to }) => to)])
+      rmSync(written, { force: true })
     throw error
   }
 }
+
+const policyOf = (role: string) => `policies/${role}.yaml`
 
 function refuseThere(file: string): void {
   if (!existsSync(file)) return
   throw new RolekeeperError('init.file_there', `${file} is there already, and nothing is overwritten.`, {
     fix: 'name another file, or move that one away.',
   })
-}
-
-const info = z.looseObject({
-  ...{ serviceUrl: z.string(), rpcUrl: z.string(), kmsUrl: z.string(), kmsRegion: z.string() },
-  signers: z.record(z.string(), z.object({ keyId: z.string() })),
-  sources: z.array(z.record(z.string(), z.unknown())),
-})
-
-/** The answers that the sandbox of a directory gives. Throws RolekeeperError `sandbox.unreadable` where none runs there. */
-function ofSandbox(directory: string) {
-  const secrets = join(directory, 'sandbox.env')
-  try {
-    const said = info.parse(JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8')))
-    const roles = staffed.map(({ role }) => role).filter((role) => said.signers[role] !== undefined)
-    const keys = roles.map((role) => [`key.${role}`, said.signers[role]?.keyId ?? ''] as const)
-    return {
-      // Its files are where it runs, wherever the configuration is written.
-      sources: said.sources.map(({ file, ...each }) =>
-        typeof file === 'string' ? { ...each, file: resolve(directory, file) } : each,
-      ),
-      secrets,
-      env: parseEnv(readFileSync(secrets, 'utf8')),
-      answers: new Map([
-        ...Object.entries({
-          ...{ service: said.serviceUrl, nodes: said.rpcUrl, region: said.kmsRegion },
-          ...{ endpoint: said.kmsUrl, roles: roles.join(','), credentials: 'ROLEKEEPER_KMS' },
-        }),
-        ...keys,
-      ]),
-    }
-  } catch (cause) {
-    throw new RolekeeperError('sandbox.unreadable', `No sandbox runs in ${directory}.`, {
-      fix: 'start one with `rolekeeper sandbox`, or name its directory with --directory.',
-      cause,
-    })
-  }
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -218,7 +194,7 @@ async function compose(
   { serviceUrl, nodes, secretKey, deployment: found }: Around,
   { ask, env }: Answering,
   environment: NewConfig['environment'],
-): Promise<Omit<NewConfig, 'sources'>> {
+): Promise<Omit<NewConfig, 'sources'> & { readonly foreign: FoundDeployment['funds'] }> {
   const known = staffed.map(({ role }) => role)
   const directory = await ask(text('directory', 'the folder of the records, on a disk of its own', './state'))
   const roles = parts(
@@ -256,11 +232,18 @@ async function compose(
     )
     const settings = { keyId, region, ...(endpoint === 'none' ? {} : { endpoint }), ...credentials }
     const address = (await readKmsAddress(settings)).toLowerCase()
-    agents.push({ role, policy: `policies/${role}.yaml`, keyId, address })
+    const isPaced = environment === 'sandbox' && pacedPolicy(role) !== null
+    agents.push({ role, policy: isPaced ? `policies/sandbox/${role}.yaml` : policyOf(role), keyId, address })
   }
-  const { chainId, ...rest } = found
+  const { chainId, funds, ...rest } = found
+  // Whatever is pinned as a fund is ours: its money is in our accounts, and nothing is bought from it.
+  const ours = new Set<string | null>([null, ...agents.map(({ address }) => address)])
   const assets = rest.assets.map(({ name: symbol, ...asset }) => ({ ...asset, symbol }))
-  const deployment = { ...rest, assets: await priced(assets, found, ask) }
+  const deployment = {
+    ...rest,
+    assets: await priced(assets, found, ask),
+    funds: funds.filter(({ manager }) => ours.has(manager)).map(({ manager: _, ...fund }) => fund),
+  }
   const schema = relative(dirname(resolve(file)), SCHEMA)
   return {
     ...{
@@ -277,6 +260,7 @@ async function compose(
       schema,
     },
     agree: Math.min(2, nodes.length),
+    foreign: funds.filter(({ manager }) => !ours.has(manager)),
   }
 }
 

@@ -210,7 +210,7 @@ describe('yield', () => {
       [ETH_MARKET, false],
     ])
     expect(proposal.summary).toMatch(
-      /^withdraw [\d,.]+ sUSD from sBTC\/sUSD, supply [\d,.]+ sUSD to sETH\/sUSD: earns \$[\d,.]+ more in 7 days, moving costs \$/,
+      /^withdraw [\d,.]+ sUSD from sBTC\/sUSD, supply [\d,.]+ sUSD to sETH\/sUSD: earns \$[\d,.]+ more in 7 d, moving costs \$/,
     )
     const { netUsdMicros, gainUsdMicros, costUsdMicros } = proposal.reason
     expect(proposal.gainUsdMicros).toBe(BigInt(String(netUsdMicros)))

@@ -45,6 +45,23 @@ it("writes the sandbox's own as an example, in shadow, which the doctor passes, 
   expect(config.agents.map(({ role, mode }) => `${role} ${mode}`)).toEqual(
     [...ROLES, ...HAND_ROLES].map((role) => `${role} shadow`),
   )
+  // A fund that somebody else manages is not ours: pinned, its money would count as ours.
+  const { funds } = ward.sandbox.info.deployment
+  expect(config.deployment.funds.map(({ address }) => address)).toEqual(
+    funds.map(({ address }) => address.toLowerCase()),
+  )
+  expect(err).toMatch(
+    /^fund rivalFund 0x[0-9a-f]{40} is left out: 0x[0-9a-f]{40} manages it, and no key here$/m,
+  )
+  // Each role has something to do within minutes, and what is careful stands in a file of its own.
+  const paces = ['liquidator', 'allocator', 'nav-reporter', 'asset-manager', 'rfq-bidder']
+  for (const { role, policy } of config.agents)
+    expect(policy).toBe(
+      join(folder, 'example', 'policies', paces.includes(role) ? 'sandbox' : '', `${role}.yaml`),
+    )
+  expect(readFileSync(join(folder, 'example', 'policies', 'nav-reporter.yaml'), 'utf8')).toContain(
+    'every: "1 d"',
+  )
   const findings = await examine(config, systemClock)
   expect(findings.filter(({ state }) => state === 'failing')).toEqual([])
   // What the sandbox keeps in files is found from wherever the configuration is.
