@@ -7,10 +7,12 @@ import type { KeeperEvent } from '../../src/ops/events.ts'
 import type { KeeperStatus } from '../../src/ops/status.ts'
 import { usd } from '../../src/readable.js'
 import { type Browser, startBrowser } from '../support/chromium.ts'
+import { runCommand } from '../support/commands.ts'
 import { inOrder } from '../support/in-order.ts'
 import { startTestKeeper, type TestKeeper } from '../support/keeper-scene.ts'
 import { inaccessible, unreadable } from '../support/readable-page.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
+import { disagreements, type Surfaces } from '../support/surfaces.ts'
 
 let [session, keeper, browser, page] = [{} as RoleSession, {} as TestKeeper, {} as Browser, {} as Page]
 const [asked, said]: [string[], string[]] = [[], []]
@@ -330,6 +332,108 @@ inOrder('the console of a keeper, in a browser', () => {
     await goesOn
     await page.locator(`.approval[data-key="${key}"]`).waitFor({ state: 'detached' })
   })
+
+  /** All that says something of the keeper now. */
+  async function surfaces(): Promise<Surfaces> {
+    const { directory } = session.config
+    const json = async (...args: readonly string[]) => {
+      const { out } = await runCommand([...args, '--directory', directory, '--json'])
+      return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+    }
+    const [status, metrics, pnl, listed] = await Promise.all([
+      keeper.page('/status').then((text): KeeperStatus => JSON.parse(text)),
+      keeper.page('/metrics'),
+      json('pnl'),
+      json('workflows', 'list', '--limit', '1000'),
+    ])
+    const shown: Surfaces['shown'] = await page.evaluate(
+      "import('/link.js').then(({ parts }) => structuredClone(parts))",
+    )
+    const ids = shown.workflows.slice(0, 5).map(({ id }) => id)
+    const texts = await Promise.all(ids.map((id) => runCommand(['explain', id, '--directory', directory])))
+    const explained = Object.fromEntries(ids.map((id, index) => [id, texts[index]?.out ?? '']))
+    return { status, shown, metrics, pnl, listed, explained }
+  }
+
+  it('says of everything what status, pnl, explain, metrics and the journal say', async () => {
+    const pause = (on: boolean) =>
+      setControl(session.config.directory, 'pause', on, {
+        by: 'bob@shell',
+        atMs: Date.now(),
+        reason: 'a look',
+      })
+    pause(true)
+    await expect
+      .poll(async () => (await surfaces()).status.roles.every(({ live, held }) => live === held))
+      .toBe(true)
+    let all = await surfaces()
+    const differ = async () => {
+      all = await surfaces()
+      return disagreements(all)
+    }
+    // What happened last reaches a page within two seconds, and the accounts once it is final.
+    await expect
+      .poll(differ)
+      .toEqual([])
+      .finally(() => pause(false))
+    expect(all.status.roles.map(({ realizedTodayUsdMicros }) => realizedTodayUsdMicros)).not.toEqual([])
+    for (const [name, seeded] of Object.entries(seededIn(all)))
+      expect([name, disagreements(seeded).length]).toEqual([name, 1])
+  })
+
+  /** The same with one figure of one surface off by a little. */
+  function seededIn(all: Surfaces): Readonly<Record<string, Surfaces>> {
+    const { status, shown, metrics, pnl, explained } = all
+    const [id = ''] = Object.keys(explained)
+    const first = <Row extends { readonly role: string }>(
+      rows: readonly Row[],
+      role: string,
+      change: (row: Row) => Row,
+    ) => rows.map((row) => (row.role === role ? change(row) : row))
+    const cent = (micros: string | null) => String(BigInt(micros ?? 0) + 10_000n)
+    return {
+      'a cent more realised in status': {
+        ...all,
+        status: {
+          ...status,
+          roles: first(status.roles, 'liquidator', (row) => ({
+            ...row,
+            realizedTodayUsdMicros: cent(row.realizedTodayUsdMicros),
+          })),
+        },
+      },
+      'a cent more marked in the accounts': {
+        ...all,
+        pnl: first(
+          pnl.map((row) => ({ ...row, role: row.role ?? '' })),
+          'liquidator',
+          (row) => ({ ...row, marked: cent(row.marked) }),
+        ),
+      },
+      'one more held in the metrics': {
+        ...all,
+        metrics: metrics.replace(
+          /^(rolekeeper_workflows_held\{.*role="asset-manager".*\}) (\d+)$/m,
+          (_, name, held) => `${name} ${Number(held) + 1}`,
+        ),
+      },
+      'another budget on the page': {
+        ...all,
+        shown: {
+          ...shown,
+          budgets: shown.budgets.map((row, at) => (at === 0 ? { ...row, left: '$1' } : row)),
+        },
+      },
+      'another summary in explain': { ...all, explained: { ...explained, [id]: 'repay nothing' } },
+      'another state on the page': {
+        ...all,
+        shown: {
+          ...shown,
+          workflows: shown.workflows.map((row) => (row.id === id ? { ...row, state: 'reverted' } : row)),
+        },
+      },
+    }
+  }
 
   it('comes back by itself after a restart of the keeper, and says so', async () => {
     await keeper.keeper.stop({ drainMs: 0 })

@@ -36,6 +36,8 @@ export type Flows = {
 
 /** A page shows no more; what is older is in the journal. */
 const FLOWS_MAX = 100
+/** What has not ended is remembered beyond that; of so many at once, somebody looks at the journal. */
+const LIVE_MAX = 1_000
 const LINES_MAX = 50
 /** States of a workflow and of its nonces: one that is bumped again and again has its newest. */
 const STEPS_MAX = 24
@@ -51,8 +53,11 @@ export function createFlows(
   const keep = (flow: Flow) => {
     flows.delete(flow.id)
     flows.set(flow.id, flow)
-    const oldest = flows.keys().next().value
-    if (flows.size > FLOWS_MAX && oldest !== undefined) flows.delete(oldest)
+    if (flows.size <= FLOWS_MAX) return
+    // What has not ended is shown until it has, with what it was begun for: one that waits for a person may be old.
+    const ended = [...flows.values()].find(({ state }) => ENDED.has(state))
+    const oldest = flows.size > LIVE_MAX ? flows.keys().next().value : ended?.id
+    if (oldest !== undefined) flows.delete(oldest)
   }
   const newest = <Line>(lines: Line[], line: Line) => {
     lines.unshift(line)

@@ -74,3 +74,15 @@ it('remembers no more after a year than after an hour', () => {
   expect(first?.steps).toEqual([{ state: 'discovered', atMs: 1_000 }])
   expect([flows.gains().length, flows.alarms().length, flows.gains()[0]?.id]).toEqual([50, 50, 'w4999'])
 })
+
+it('knows what was begun long ago until it ends, whatever ended meanwhile', () => {
+  const others = Array.from({ length: 500 }, (_, index) => workflow(`w${index}`, 'succeeded', index + 2))
+  const held = workflow('held', 'discovered', 1, { summary: 'deploy a vault' })
+  const flows = heard(held, ...others, workflow('held', 'succeeded', 900))
+  expect(flows.list([])[0]).toMatchObject({ id: 'held', summary: 'deploy a vault' })
+  // Of more than anybody reads at once, the oldest go.
+  const many = Array.from({ length: 1_500 }, (_, index) => workflow(`w${index}`, 'in_flight', index + 2))
+  expect(heard(held, ...many, workflow('held', 'succeeded', 2_000)).list([])[0]).toMatchObject({
+    summary: '',
+  })
+})
