@@ -1,5 +1,5 @@
-import { native, span, usd } from '../../src/readable.js'
-import { baseUnits, time } from '../../src/units.ts'
+import { moment, native, usd } from '../../src/readable.js'
+import { baseUnits } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Observation, PassedOver } from '../agent.ts'
 import { BPS, tokenUnit, WAD } from '../protocol/health.ts'
@@ -39,7 +39,7 @@ export function settle(
   }
   const waitS = claim.settleableAtS - seen.chain.timestampS
   if (waitS > 0) {
-    const message = `Claim ${claim.claimId} can be settled from ${time(claim.settleableAtS)} on, in ${span(waitS * 1_000)}.`
+    const message = `Claim ${claim.claimId} can be settled from ${moment(claim.settleableAtS)} on.`
     return { subject, check: 'claim_not_settleable', message, reason }
   }
   if (busy.has(subject)) {

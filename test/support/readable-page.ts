@@ -42,9 +42,12 @@ type Found = {
   }[]
 }
 
-/** Find what of a page breaks a rule of accessibility (WCAG 2 A and AA, and best practices), by axe. */
-export async function inaccessible(page: Page): Promise<readonly string[]> {
+/**
+ * Find what of a page breaks a rule of accessibility, by axe: WCAG 2 A and AA, and best practices, or `rule` alone.
+ */
+export async function inaccessible(page: Page, rule?: string): Promise<readonly string[]> {
   await page.evaluate(AXE)
-  const { violations }: Found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+  const how = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
+  const { violations }: Found = await page.evaluate(`axe.run(document, ${JSON.stringify(how)})`)
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 100)}`))
 }
