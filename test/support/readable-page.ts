@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 
 /** Runs in the page, whose types are not those of the tests. */
@@ -32,8 +31,6 @@ const UNREADABLE = String.raw`(() => {
  */
 export const unreadable = async (page: Page): Promise<readonly string[]> => page.evaluate(UNREADABLE)
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
 /** What axe finds, as far as it is read here. */
 type Found = {
   readonly violations: readonly {
@@ -46,7 +43,7 @@ type Found = {
  * Find what of a page breaks a rule of accessibility, by axe: WCAG 2 A and AA, and best practices, or `rule` alone.
  */
 export async function inaccessible(page: Page, rule?: string): Promise<readonly string[]> {
-  await page.evaluate(AXE)
+  await page.evaluate(axe.source)
   const how = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
   const { violations }: Found = await page.evaluate(`axe.run(document, ${JSON.stringify(how)})`)
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 100)}`))

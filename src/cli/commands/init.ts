@@ -235,15 +235,7 @@ async function compose(
     const isPaced = environment === 'sandbox' && pacedPolicy(role) !== null
     agents.push({ role, policy: isPaced ? `policies/sandbox/${role}.yaml` : policyOf(role), keyId, address })
   }
-  const { chainId, funds, ...rest } = found
-  // Whatever is pinned as a fund is ours: its money is in our accounts, and nothing is bought from it.
-  const ours = new Set<string | null>([null, ...agents.map(({ address }) => address)])
-  const assets = rest.assets.map(({ name: symbol, ...asset }) => ({ ...asset, symbol }))
-  const deployment = {
-    ...rest,
-    assets: await priced(assets, found, ask),
-    funds: funds.filter(({ manager }) => ours.has(manager)).map(({ manager: _, ...fund }) => fund),
-  }
+  const { chainId, ...deployment } = await ownOf(found, agents, ask)
   const schema = relative(dirname(resolve(file)), SCHEMA)
   return {
     ...{
@@ -260,14 +252,25 @@ async function compose(
       schema,
     },
     agree: Math.min(2, nodes.length),
-    foreign: funds.filter(({ manager }) => !ours.has(manager)),
+    foreign: found.funds.filter((fund) => !deployment.funds.some(({ address }) => address === fund.address)),
+  }
+}
+
+/** Whatever is pinned as a fund is ours: its money is in our accounts, and nothing is bought from it. */
+async function ownOf({ funds, assets, ...found }: FoundDeployment, agents: NewConfig['agents'], ask: Ask) {
+  const ours = new Set<string | null>([null, ...agents.map(({ address }) => address)])
+  const named = assets.map(({ name: symbol, ...asset }) => ({ ...asset, symbol }))
+  return {
+    ...found,
+    assets: await priced(named, found, ask),
+    funds: funds.filter(({ manager }) => ours.has(manager)).map(({ manager: _, ...fund }) => fund),
   }
 }
 
 /** What is paid with counts as it is said to: no oracle of a market prices it. */
 async function priced<T extends { readonly symbol: string; readonly address: string }>(
   assets: readonly T[],
-  { markets }: FoundDeployment,
+  { markets }: Pick<FoundDeployment, 'markets'>,
   ask: Ask,
 ): Promise<readonly object[]> {
   const loans = new Set<string>(markets.map(({ loanAsset }) => loanAsset))
