@@ -118,7 +118,7 @@ function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): reado
     adopted === null
       ? {
           ...{ what: ledger, isProven: false, seen: 'the nodes do not say what was mined a day ago' },
-          fix: 'name an archive node in `chain.nodes.read`',
+          fix: 'give the command again; where they still do not say, name an archive node in `chain.nodes.read`',
         }
       : {
           ...{ what: ledger, isProven: true },

@@ -202,14 +202,30 @@ async function keep(file: string, untilType: string): Promise<void> {
   }
 }
 
-/** Run a keeper once more, until nothing is under way: the end of what died as it told it may not be written. */
+/**
+ * Run a keeper once more, until nothing is under way: the end of what died as it told it may not be written. One whose start is
+ * refused, as a node or the service did not answer in time, is started again, as whatever watches over it would.
+ */
 async function settle(file: string): Promise<void> {
-  const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
-    ...{ env: { ...process.env, ...environment }, stdio: 'ignore' },
+  const start = () => {
+    const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
+      ...{ env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+    })
+    children.push(child)
+    child.stderr?.on('data', (part: Buffer) => {
+      log = `${log}${part}`.slice(-2_000)
+    })
+    return child
+  }
+  let log = ''
+  let child = start()
+  await until(async () => {
+    if (child.exitCode !== null) child = start()
+    const open = (await listed()).filter(({ state }) => !isTerminal(state))
+    const named = open.map(({ state, hold, proposal }) => [proposal.workflowType, state, hold?.check])
+    expect(named, log).toEqual([])
   })
-  children.push(child)
   const ended = once(child, 'exit')
-  await until(async () => expect((await listed()).every(({ state }) => isTerminal(state))).toBe(true))
   child.kill('SIGTERM')
   await ended
 }

@@ -50,6 +50,8 @@ export type Surfaces = {
   readonly explained: Readonly<Record<string, string>>
 }
 
+const ALARMS_MAX = 50
+
 /** Compare every figure that stands on two of them. @returns what differs, one line each. Pure. */
 export function disagreements({
   status,
@@ -128,7 +130,9 @@ export function disagreements({
     console: shown.approvals.map(({ id, summary }) => `${id} ${summary}`).toSorted(),
     journal: undefined,
   })
-  for (const code of new Set(shown.alarms.map((each) => each.code)))
+  // A page has the newest fifty.
+  const codes = shown.alarms.length < ALARMS_MAX ? new Set(shown.alarms.map((each) => each.code)) : []
+  for (const code of codes)
     same(`alarms ${code}`, {
       console: shown.alarms.filter((each) => each.code === code).length,
       metrics: metric('alarms_total', { code }),

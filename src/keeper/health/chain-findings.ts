@@ -126,7 +126,7 @@ export const nodeFindings = (health: readonly NodeHealth[], monotonicMs: number)
 const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number) =>
   new RolekeeperError(
     'node.left_out',
-    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long. Its last error is ${lastErrorCode ?? 'none'}. The others are asked first.`,
+    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long.${lastErrorCode === null ? '' : ` Its last error was ${lastErrorCode}.`} The others are asked first.`,
     {
       fix: 'look at this node: while it is so, there is one fewer to agree.',
       facts: { node, state, blocksBehind, lastErrorCode },
