@@ -3,7 +3,7 @@
  * It holds our end of a pipe: when that closes, however we died, it asks anvil to save its state and end.
  *
  * Arguments: anvil's binary, the state file, the chain id, the port (0 for any), the network, the blocks that keep their
- * transactions. Standard output gets one line of
+ * transactions, and those that keep their state. Standard output gets one line of
  * JSON, {@link ChainStarted}, once anvil listens; standard error gets anvil's own complaint if it exits before.
  */
 import { execFileSync, spawn } from 'node:child_process'
@@ -25,7 +25,7 @@ export type ChainStarted = { readonly port: number; readonly pid: number }
 
 /** From asking anvil to end until it is killed. Saving takes about 50 ms for a thousand blocks. */
 const graceMs = 1_500
-const [binary = '', stateFile = '', chainId = '', port = '', network = '', blocks = ''] =
+const [binary = '', stateFile = '', chainId = '', port = '', network = '', blocks = '', states = ''] =
   process.argv.slice(2)
 /** How anvil's dumps end; it keeps no states of older blocks in them. */
 const LAST_MEMBER = Buffer.from('"historical_states":null}')
@@ -46,9 +46,8 @@ const anvil = spawn(
     // No account that anvil would fund by a well-known key.
     ...['--accounts', '0'],
     ...['--gas-limit', '60000000'],
-    // States of the newest 128 blocks, as many as geth keeps, stay in memory for pinned reads; each is a copy of the whole.
-    // Without a bound anvil writes older ones to the user's home directory and leaves them there.
-    ...['--prune-history', '128'],
+    // For pinned reads they stay in memory, each a copy of the whole. Without a bound anvil writes older ones to the user's home directory and leaves them there.
+    ...['--prune-history', states],
     ...['--transaction-block-keeper', blocks],
     ...(existsSync(stateFile) ? ['--load-state', stateFile] : []),
     ...['--dump-state', dumpFile, '--state-interval', '5'],

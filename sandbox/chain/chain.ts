@@ -37,6 +37,8 @@ type ChainOptions = {
   readonly port?: number
   /** {@link BLOCKS_KEPT} if absent. */
   readonly blocksKept?: bigint | undefined
+  /** Of how many blocks the state is kept: as many as geth does, if absent. */
+  readonly statesKept?: number
   /** Whether it is one of the OP stack, which charges for the bytes of a transaction. */
   readonly isOpStack?: boolean
 }
@@ -62,6 +64,7 @@ export async function startChain({
   chainId,
   port = 0,
   blocksKept = BLOCKS_KEPT,
+  statesKept = 128,
   isOpStack = false,
 }: ChainOptions): Promise<Chain> {
   const watchdog = spawn(
@@ -73,7 +76,7 @@ export async function startChain({
       String(chainId),
       String(port),
       isOpStack ? 'optimism' : 'ethereum',
-      String(blocksKept),
+      ...[String(blocksKept), String(statesKept)],
     ],
     { detached: true, stdio: ['pipe', 'pipe', 'pipe'] },
   )

@@ -12,7 +12,11 @@ export const testChainId = 731_337
  */
 export async function startAnvil(): Promise<Chain> {
   const directory = await mkdtemp(join(tmpdir(), 'rolekeeper-anvil-'))
-  const chain = await startChain({ stateFile: join(directory, 'chain.json'), chainId: testChainId })
+  // A slow machine mines many blocks in a test, and some read the first of them.
+  const chain = await startChain({
+    ...{ stateFile: join(directory, 'chain.json'), chainId: testChainId },
+    statesKept: 5_000,
+  })
   return {
     ...chain,
     stop: async () => {
