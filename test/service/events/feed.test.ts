@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../../src/clock.ts'
@@ -9,7 +10,7 @@ import { createFeed, type Feed } from '../../../src/service/events/feed.ts'
 import type { Hint } from '../../../src/service/events/hints.ts'
 import { SERVICE_TIMEOUTS } from '../../../src/service/http.ts'
 import { until } from '../../support/until.ts'
-import { fastClock } from '../clocks.ts'
+import { fastClock, heldClock } from '../clocks.ts'
 import { collection, failure, inbox, json, type Scripted, startScripted } from '../scripted-service.ts'
 
 const NEVER_MS = 10_000_000
@@ -43,7 +44,7 @@ let pollStatus: number
 let tokenUrl: string
 
 beforeEach(async () => {
-  // Real timers, 100 times faster; what they do late changes nothing.
+  // Real timers, 100 times faster: what they do late or early changes nothing.
   clock = fastClock(100)
   hints = inbox<Hint>()
   saved = []
@@ -131,11 +132,18 @@ test('sweeps once more when a stream opens that nothing came before', async () =
   expect(await next()).toBe('sweep')
 })
 
-test('sweeps every interval', async () => {
+test('sweeps every interval, and not before', async () => {
+  const held = heldClock()
+  clock = held
   begin('7', { sweepMs: 2_000 })
-  const startMs = clock.nowMs()
-  for (let count = 0; count < 4; count += 1) expect(await next()).toBe('sweep')
-  expect(clock.nowMs() - startMs).toBeGreaterThanOrEqual(5_900)
+  expect(await next()).toBe('sweep')
+  for (let count = 0; count < 3; count += 1) {
+    held.move(1_999)
+    await turn()
+    expect(hints.size()).toBe(0)
+    held.move(1)
+    expect(await next()).toBe('sweep')
+  }
 })
 
 test('gives an event once, however often it comes', async () => {
@@ -289,39 +297,22 @@ test('does not save a cursor beyond a gap that is not closed yet', async () => {
   expect(saved).toEqual(['8'])
 })
 
-test('drops a stream that is silent for two and a half heartbeats', async () => {
+test('drops a stream that is silent for two and a half heartbeats, and not before', async () => {
+  const held = heldClock()
+  clock = held
   begin('7', { heartbeatMs: 5_000 })
   const first = await service.streams.next()
-  const startMs = clock.nowMs()
-  await once(first.socket, 'close')
-  expect(clock.nowMs() - startMs).toBeGreaterThanOrEqual(12_000)
-  await service.streams.next()
-})
-
-test('keeps a stream that says only heartbeats', async () => {
-  // Moved by hand: a message is heard before the next ten seconds pass.
-  let nowMs = Date.parse('2026-01-01T00:00:00Z')
-  const due = new Set<{ atMs: number; wake: () => void }>()
-  clock = {
-    ...{ nowMs: () => nowMs, monotonicMs: () => nowMs },
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason)
-        due.add({ atMs: nowMs + ms, wake: resolve })
-        signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-      }),
+  for (const seq of [1, 2]) {
+    first.socket.send(heartbeat(seq))
+    await until(() => expect(feed.state().lastMessageAtMs).toBe(clock.monotonicMs()))
+    held.move(12_499)
   }
-  begin('7', { heartbeatMs: 5_000 })
-  const { socket } = await service.streams.next()
-  const startMs = nowMs
-  for (let seq = 1; seq <= 4; seq += 1) {
-    socket.send(heartbeat(seq))
-    await until(() => expect(feed.state().lastMessageAtMs).toBe(nowMs))
-    nowMs += 10_000
-    for (const each of due) if (each.atMs <= nowMs && due.delete(each)) each.wake()
-  }
-  expect(nowMs - startMs).toBe(40_000)
+  first.socket.send(heartbeat(3))
+  await until(() => expect(feed.state().lastMessageAtMs).toBe(clock.monotonicMs()))
   expect(feed.state()).toMatchObject({ mode: 'stream', connections: 1, gaps: 0 })
+  const closed = once(first.socket, 'close')
+  held.move(12_500)
+  await closed
 })
 
 test('polls while the stream is down, and resumes where polling came to', async () => {
