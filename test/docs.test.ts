@@ -357,7 +357,7 @@ describe('every command of the pages', () => {
   const problemOf = (command: string, { code, out, err }: Ended, codes: readonly number[]) =>
     codes.includes(code ?? -1) && out.trim() !== ''
       ? null
-      : `${command}: exit ${code}, ${out.length} characters of output. ${err}`
+      : `${command}: exit ${code}. ${out.slice(-2_000)}${err}`
 
   it('is run, or is named with the reason why it is not', () => {
     expect(commands).toContain(SHARED)
@@ -369,7 +369,7 @@ describe('every command of the pages', () => {
   it('works beside a keeper that runs', { timeout: WHOLE_MS_MAX }, async () => {
     const problems: string[] = []
     for (const command of others) {
-      if (command.includes('restate')) await untilFound(reported)
+      if (command.includes('restate')) await untilReported()
       if (command.includes('--check')) await untilFound(entered)
       // A plan's exit code is its answer.
       const codes = command === 'rolekeeper plan' ? [0, 1] : [0]
@@ -381,14 +381,19 @@ describe('every command of the pages', () => {
     expect((await shared.ended).out).toContain('■ summary')
   })
 
-  /** Find the first report of the oracle that the pages restate. */
-  const reported = async (journal: ReturnType<typeof readSqliteJournal>) => {
+  /** Wait for another report of the oracle that the pages restate: the next is a minute away, and would overtake a correction. */
+  async function untilReported(): Promise<void> {
     const { contracts } = JSON.parse(readFileSync(join(state, 'sandbox.json'), 'utf8'))
-    const rows = await journal.newestOf('nav-reporter', 100)
-    return rows.find(
-      ({ state, proposal }) =>
-        state === 'succeeded' && proposal.subject.includes(contracts.primeNavOracle.toLowerCase()),
-    )
+    const oracle: string = contracts.primeNavOracle.toLowerCase()
+    let before: string | undefined
+    await untilFound(async (journal) => {
+      const rows = await journal.newestOf('nav-reporter', 100)
+      const newest = rows.find(
+        ({ state, proposal }) => state === 'succeeded' && proposal.subject.includes(oracle),
+      )
+      before ??= newest?.id ?? 'none'
+      return newest?.id === before ? undefined : newest
+    })
   }
 
   /** Find an account that has gone on since its opening: there is nothing to check before. */
