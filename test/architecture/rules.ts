@@ -301,6 +301,7 @@ export const RULES: Readonly<Record<string, Held>> = {
       'await expect.poll(() => told, { timeout: 1_000 }).toBe(true)',
       "it('is quick', async () => {\n}, 5_000)",
       "it('is quick', { timeout: 5_000 }, async () => {})",
+      'const signal = AbortSignal.timeout(300)',
       'expect(tookMs).toBeLessThan(LIMIT_MS)',
       'fc.configureGlobal({ seed: 7 })',
       'fc.assert(property, { seed: Date.now() })',

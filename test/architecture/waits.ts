@@ -55,11 +55,11 @@ const HABITS: readonly Habit[] = [
     stands: {},
   },
   {
-    found: /\btimeout: \d|^ *\}, \d+_\d{3}\)$/gm,
+    found: /\btimeout: \d|^ *\}, \d+_\d{3}\)$|\bAbortSignal\.timeout\(\d/gm,
     says: 'has a limit in milliseconds of its own: vitest.config.ts has the one for all',
     stands: {
       'test/journal/redis/claims.test.ts': 'the environment may ask for 25 times as many',
-      'test/support/node-proxy.test.ts': 'of a client that is to give up',
+      'test/service/circuit.test.ts': 'of a caller that is to give up',
     },
   },
   {

@@ -376,6 +376,10 @@ inOrder('the console of a keeper, in a browser', () => {
       all = await surfaces()
       return disagreements(all)
     }
+    // On a busy machine what is in flight goes on for longer than a poll waits.
+    const states = () => all.listed.map(({ id, state }) => `${id} ${state}`)
+    for (let before: readonly string[] = []; before.join() !== states().join(); all = await surfaces())
+      before = states()
     // What happened last reaches a page within two seconds, and the accounts once it is final.
     await expect
       .poll(differ)

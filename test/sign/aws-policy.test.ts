@@ -5,6 +5,7 @@ import { startKms } from '../../sandbox/kms/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createKmsSigner, proveMaySign, readKmsAddress } from '../../src/sign/kms.ts'
 import { startTap } from '../support/tap.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 
 type Statement = {
   readonly Effect: string
@@ -48,7 +49,7 @@ it('allows what the keeper asks of its KMS, and nothing else', async () => {
     credentials: () => credentials,
   }
   await readKmsAddress(settings)
-  await proveMaySign(settings, () => 0, AbortSignal.timeout(5_000))
+  await proveMaySign(settings, () => 0, AbortSignal.timeout(WAIT_MS_MAX))
   const signer = await createKmsSigner(settings)
   await signer.prove()
   await signer.signDigest(keccak256('0x01'))

@@ -27,6 +27,7 @@ import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { startAnvil } from '../../support/anvil.ts'
 import { receiptActions } from '../../support/receipts.ts'
+import { WAIT_MS_MAX } from '../../support/until.ts'
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
@@ -197,7 +198,7 @@ export async function createScene() {
       const now = canonical.snapshot()
       if (now.block.hash === hash) return now
       return new Promise((resolve, reject) => {
-        const deadline = AbortSignal.timeout(10_000)
+        const deadline = AbortSignal.timeout(WAIT_MS_MAX)
         deadline.addEventListener('abort', () =>
           reject(new TypeError(`The indexer did not reach the head: ${canonical.freshness().reason}`)),
         )
