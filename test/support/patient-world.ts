@@ -33,9 +33,9 @@ const OURS: ReadonlySet<string> = new Set(['discovered', 'requested', 'prepared'
 const HELD_LOOKS_MAX = 100
 const LOOK_MS = 100
 /** A workflow is on its way this long before the world waits for it: on a quiet machine none is. */
-const LATE_LOOKS = 10
+const LATE_LOOKS = 5
 /** Blocks come at least so often: some workflows wait for one. */
-const APART_LOOKS = 20
+const APART_LOOKS = 10
 
 /**
  * Let the sandbox's world wait for a keeper that a busy machine slows down: while a workflow takes long before it is sent, no
