@@ -9,9 +9,10 @@ import { createBullmqQueue } from '../../src/queue/bullmq.ts'
 import { type Carrier, openLine, prefixOf, queueOf } from '../../src/queue/hints.ts'
 import { createWaker, type Waker } from '../../src/queue/waker.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
+import { createStillClock } from '../support/still-clock.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import { createStillClock, queueContract } from './contract.ts'
+import { queueContract } from './contract.ts'
 
 let redis: TestRedis
 let waker: Waker

@@ -1,39 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/clock.ts'
 import type { Queue } from '../../src/queue/queue.ts'
 import type { TimersDeps } from '../../src/queue/timers.ts'
-
-/** A clock that stands still until it is moved. */
-export const createStillClock = () => {
-  let nowMs = 0
-  const sleeps = new Set<{ readonly dueMs: number; readonly wake: () => void }>()
-  const clock: Clock = {
-    nowMs: () => nowMs,
-    monotonicMs: () => nowMs,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason)
-        const sleep = { dueMs: nowMs + ms, wake: resolve }
-        sleeps.add(sleep)
-        signal?.addEventListener('abort', () => {
-          sleeps.delete(sleep)
-          reject(signal.reason)
-        })
-      }),
-  }
-  const go = async (ms: number) => {
-    nowMs += ms
-    for (const sleep of [...sleeps].filter(({ dueMs }) => dueMs <= nowMs)) {
-      sleeps.delete(sleep)
-      sleep.wake()
-    }
-    await settled()
-  }
-  return { clock, go, asleep: () => sleeps.size }
-}
-
-/** Let all go on that waits for nothing outside. */
-export const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+import { createStillClock, settled } from '../support/still-clock.ts'
 
 /** A queue, and how whoever else there is wakes its workflows at once. */
 export type QueueUnderTest = { readonly queue: Queue; readonly wakeFromElsewhere: (id: string) => void }

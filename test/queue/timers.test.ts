@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { createTimers } from '../../src/queue/timers.ts'
-import { createStillClock, queueContract, settled } from './contract.ts'
+import { createStillClock, settled } from '../support/still-clock.ts'
+import { queueContract } from './contract.ts'
 
 queueContract('timers', (deps) => {
   const queue = createTimers(deps)

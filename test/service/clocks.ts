@@ -25,25 +25,3 @@ export function fastClock(speed: number): Clock {
     sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
   }
 }
-
-/** A clock that only `move` moves, by milliseconds; who sleeps wakes once it has passed what they asked for. */
-export function heldClock(startMs = Date.parse('2026-01-01T00:00:00Z')) {
-  let nowMs = startMs
-  const due = new Set<{ atMs: number; wake: () => void }>()
-  const clock: Clock = {
-    nowMs: () => nowMs,
-    monotonicMs: () => nowMs,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason)
-        const sleeper = { atMs: nowMs + ms, wake: resolve }
-        due.add(sleeper)
-        signal?.addEventListener('abort', () => due.delete(sleeper) && reject(signal.reason), { once: true })
-      }),
-  }
-  const move = (ms: number) => {
-    nowMs += ms
-    for (const each of due) if (each.atMs <= nowMs && due.delete(each)) each.wake()
-  }
-  return { ...clock, move }
-}

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../../../src/clock.ts'
@@ -9,8 +8,9 @@ import { createEventSource, type EventSource } from '../../../src/service/events
 import { createFeed, type Feed } from '../../../src/service/events/feed.ts'
 import type { Hint } from '../../../src/service/events/hints.ts'
 import { SERVICE_TIMEOUTS } from '../../../src/service/http.ts'
+import { createStillClock } from '../../support/still-clock.ts'
 import { until } from '../../support/until.ts'
-import { fastClock, heldClock } from '../clocks.ts'
+import { fastClock } from '../clocks.ts'
 import { collection, failure, inbox, json, type Scripted, startScripted } from '../scripted-service.ts'
 
 const NEVER_MS = 10_000_000
@@ -133,15 +133,14 @@ test('sweeps once more when a stream opens that nothing came before', async () =
 })
 
 test('sweeps every interval, and not before', async () => {
-  const held = heldClock()
-  clock = held
+  const still = createStillClock()
+  clock = still.clock
   begin('7', { sweepMs: 2_000 })
   expect(await next()).toBe('sweep')
   for (let count = 0; count < 3; count += 1) {
-    held.move(1_999)
-    await turn()
+    await still.go(1_999)
     expect(hints.size()).toBe(0)
-    held.move(1)
+    await still.go(1)
     expect(await next()).toBe('sweep')
   }
 })
@@ -298,20 +297,20 @@ test('does not save a cursor beyond a gap that is not closed yet', async () => {
 })
 
 test('drops a stream that is silent for two and a half heartbeats, and not before', async () => {
-  const held = heldClock()
-  clock = held
+  const still = createStillClock()
+  clock = still.clock
   begin('7', { heartbeatMs: 5_000 })
   const first = await service.streams.next()
   for (const seq of [1, 2]) {
     first.socket.send(heartbeat(seq))
     await until(() => expect(feed.state().lastMessageAtMs).toBe(clock.monotonicMs()))
-    held.move(12_499)
+    await still.go(12_499)
   }
   first.socket.send(heartbeat(3))
   await until(() => expect(feed.state().lastMessageAtMs).toBe(clock.monotonicMs()))
   expect(feed.state()).toMatchObject({ mode: 'stream', connections: 1, gaps: 0 })
   const closed = once(first.socket, 'close')
-  held.move(12_500)
+  await still.go(12_500)
   await closed
 })
 
