@@ -131,14 +131,12 @@ it('shows a workflow once its event is out', async () => {
   await page.locator('.flow', { hasText: id }).first().waitFor()
 })
 
+/** Pause all roles, or take it back, beside the page. */
+const pull = (on: boolean) =>
+  setControl(session.config.directory, 'pause', on, { by: 'bob@shell', atMs: Date.now(), reason: 'a drill' })
+
 it('shows a switch that was pulled elsewhere, and its facet', async () => {
   await show('health')
-  const pull = (on: boolean) =>
-    setControl(session.config.directory, 'pause', on, {
-      by: 'bob@shell',
-      atMs: Date.now(),
-      reason: 'a drill',
-    })
   pull(true)
   await page.locator('#banner', { hasText: /Paused: .* By bob@shell, .*: a drill/ }).waitFor()
   const paused = page.locator('[data-key="pause"] .badge')
@@ -364,13 +362,7 @@ inOrder('the console of a keeper, in a browser', () => {
   }
 
   it('says of everything what status, pnl, explain, metrics and the journal say', async () => {
-    const pause = (on: boolean) =>
-      setControl(session.config.directory, 'pause', on, {
-        by: 'bob@shell',
-        atMs: Date.now(),
-        reason: 'a look',
-      })
-    pause(true)
+    pull(true)
     let all = await surfaces()
     const differ = async () => {
       all = await surfaces()
@@ -384,7 +376,7 @@ inOrder('the console of a keeper, in a browser', () => {
     await expect
       .poll(differ)
       .toEqual([])
-      .finally(() => pause(false))
+      .finally(() => pull(false))
     expect(all.status.roles.map(({ realizedTodayUsdMicros }) => realizedTodayUsdMicros)).not.toEqual([])
     for (const [name, seeded] of Object.entries(seededIn(all)))
       expect([name, disagreements(seeded).length]).toEqual([name, 1])

@@ -128,7 +128,6 @@ export function disagreements({
   same('approvals', {
     status: status.approvals.map(({ id, summary }) => `${id} ${summary}`).toSorted(),
     console: shown.approvals.map(({ id, summary }) => `${id} ${summary}`).toSorted(),
-    journal: undefined,
   })
   // A page has the newest fifty.
   const codes = shown.alarms.length < ALARMS_MAX ? new Set(shown.alarms.map((each) => each.code)) : []
