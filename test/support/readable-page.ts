@@ -11,23 +11,33 @@ const UNREADABLE = String.raw`(() => {
     if (isCut && getComputedStyle(element).overflowX !== 'visible')
       faults.push(element.tagName + ' is cut: ' + element.textContent.slice(0, 60))
   }
-  const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT)
-  for (let text = texts.nextNode(); text !== null; text = texts.nextNode()) {
-    if (text.parentElement.closest('code, .mono, dd, pre, [hidden], caption') !== null) continue
-    for (const { 0: number, index } of text.textContent.matchAll(/(?<![\w…])\d[\d,.]*\d(?![\w…])/g)) {
-      const range = document.createRange()
-      range.setStart(text, index)
-      range.setEnd(text, index + number.length)
-      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
-      if (tops.size > 1) faults.push(number + ' is broken in ' + tops.size)
-    }
+  const walker = document.createTreeWalker(place, NodeFilter.SHOW_TEXT)
+  const texts = []
+  for (let text = walker.nextNode(); text !== null; text = walker.nextNode())
+    if (text.parentElement.closest('code, .mono, dd, pre, [hidden], caption') === null) texts.push(text)
+  const findBroken = () => {
+    for (const text of texts)
+      for (const { 0: number, index } of text.textContent.matchAll(/(?<![\w…])\d[\d,.]*\d(?![\w…])/g)) {
+        const range = document.createRange()
+        range.setStart(text, index)
+        range.setEnd(text, index + number.length)
+        const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+        if (tops.size > 1) faults.push(number + ' is broken in ' + tops.size + ': ' + text.textContent.slice(0, 60))
+      }
   }
+  findBroken()
+  // Amounts of this run are small ones: each as one of millions, and then as it was.
+  const before = texts.map(({ textContent }) => textContent)
+  for (const text of texts)
+    text.textContent = text.textContent.replace(/(?<![\w…,.])[\d,]+\.\d\d(?![\w…])/g, '12,345,678.90')
+  findBroken()
+  texts.forEach((text, index) => (text.textContent = before[index]))
   return faults
 })()`
 
 /**
  * Find what a person could not read of a page, or of the dialog that is open: it scrolls sideways, a text is cut, or a number
- * is broken in two. An address or a hash may wrap.
+ * is broken in two, as it is or as an amount of millions. An address or a hash may wrap.
  */
 export const unreadable = async (page: Page): Promise<readonly string[]> => page.evaluate(UNREADABLE)
 
