@@ -1,6 +1,8 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
+import { allocatesView } from '../guard/sanity/vault-views.ts'
+import { createReads } from '../guard/views.ts'
 import { type Owned, readOwned, type WorthOptions } from '../guard/worth.ts'
 import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -11,7 +13,11 @@ import type { Period } from './period.ts'
 import { withUnread } from './unread.ts'
 
 /** Whose accounts, and how what it has is read. */
-export type AccountsOf = Omit<WorthOptions, 'owners'> & Pick<Page, 'role' | 'signer' | 'owner'>
+export type AccountsOf = Omit<WorthOptions, 'owners'> &
+  Pick<Page, 'role' | 'signer' | 'owner'> & {
+    /** Of a vault, whose key moves it: its accounts begin once that key may. */
+    readonly mover?: Address
+  }
 
 /** What keeping accounts needs. */
 export type AccountsDeps = {
@@ -44,6 +50,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   const final = await nodes.finalized()
   const to = pointOf(final)
   if (last !== null && last.to.number >= to.number) return null
+  if (last === null && of.mover !== undefined && !(await mayMove(of.mover, signer, nodes, final))) return null
   const count = await nodes.transactionCount(signer, final.hash)
   const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
   // A transaction that our own record has not closed yet.
@@ -85,6 +92,19 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   const added = { ...page, lines }
   const isAdded = await accounts.add(added)
   return isAdded && last !== null ? { before: last, page: added } : null
+}
+
+/** Whether an account allocates a vault at a block: what others do with theirs is not in our accounts. */
+async function mayMove(
+  mover: Address,
+  vault: Address,
+  nodes: Pick<Nodes, 'calls'>,
+  at: Head,
+): Promise<boolean> {
+  const reads = createReads()
+  const isAllocator = reads.ask(allocatesView(vault, mover))
+  reads.fill(await nodes.calls(reads.calls, at))
+  return isAllocator() === true
 }
 
 /** Whether a stranger gave it: nobody makes pages by dust, as the newest of them are all that is learned from. */

@@ -34,7 +34,7 @@ export function createKeptAccounts(
 } {
   const { role } = of
   const forked = new Set<string>()
-  const add = async (whose: Pick<AccountsOf, 'signer' | 'owner'>) => {
+  const add = async (whose: Whose) => {
     const added = await addNextPage({ ...of, ...whose }, deps)
     if (forked.delete(whose.signer))
       log.info('accounts go on where the chain had left them', { role, signer: whose.signer })
@@ -64,14 +64,18 @@ export function createKeptAccounts(
   }
 }
 
+type Whose = Pick<AccountsOf, 'signer' | 'owner' | 'mover'>
+
 /** List the vaults or funds whose money a role moves: none of it is its signer's. */
-const workedFor = (
+function workedFor(
   worksFor: RolePolicy['does']['worksFor'],
-  { deployment }: Pick<AccountsOf, 'deployment'>,
-): readonly Pick<AccountsOf, 'signer' | 'owner'>[] =>
-  worksFor === undefined
-    ? []
-    : deployment[worksFor].map(({ address }) => ({
-        signer: address,
-        owner: worksFor === 'vaults' ? 'vault' : 'fund',
-      }))
+  { deployment, signer }: Pick<AccountsOf, 'deployment' | 'signer'>,
+): readonly Whose[] {
+  if (worksFor === undefined) return []
+  const owned = deployment[worksFor].map(({ address }) => address)
+  return owned.map((address) =>
+    worksFor === 'vaults'
+      ? { signer: address, owner: 'vault', mover: signer }
+      : { signer: address, owner: 'fund' },
+  )
+}

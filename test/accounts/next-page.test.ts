@@ -5,7 +5,7 @@ import type { Address, Hex } from 'viem'
 import { zeroAddress } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { balancesOf } from '../../src/accounts/balances.ts'
-import { addNextPage } from '../../src/accounts/next-page.ts'
+import { type AccountsOf, addNextPage } from '../../src/accounts/next-page.ts'
 import { periodOf } from '../../src/accounts/period.ts'
 import { resultsOf } from '../../src/accounts/results.ts'
 import { workedForOf } from '../../src/accounts/worked-for.ts'
@@ -36,7 +36,7 @@ beforeEach(() => {
 })
 
 const look = async (
-  whose: Pick<Page, 'signer' | 'owner'> & { readonly deployment?: Scene['deployment'] } = {
+  whose: Pick<AccountsOf, 'signer' | 'owner' | 'mover'> & { readonly deployment?: Scene['deployment'] } = {
     signer: scene.liquidator,
   },
   nodes: Scene['nodes'] = scene.nodes,
@@ -233,6 +233,16 @@ inOrder('the pages of one account on one chain', () => {
     await reader.close()
   })
 
+  it('begins none of a vault that another allocator moves, until its own key may', async () => {
+    const { world, deployment } = scene
+    const vault = deployment.vaults[0]?.address ?? '0x'
+    const mover = await world.person(0n, 0n)
+    const owned = { signer: vault, owner: 'vault', mover } as const
+    expect(await look(owned)).toEqual([])
+    await world.prime.write.grantRole([await world.prime.read.ALLOCATOR_ROLE(), mover], by(world.admin))
+    expect(await look(owned)).toMatchObject([{ signer: vault, owner: 'vault', from: null }])
+  })
+
   it('keeps what a vault has, lends and earns, apart from what those who own it give and take', async () => {
     const { world, deployment } = scene
     const [asset] = deployment.assets
@@ -241,7 +251,7 @@ inOrder('the pages of one account on one chain', () => {
     const borrower = await world.person(0n, eth('100'))
     await world.market.write.depositCollateral([eth('100')], by(borrower))
     await world.market.write.borrow([vault, usd('100000')], by(borrower))
-    const owned = { signer: vault, owner: 'vault' } as const
+    const owned = { signer: vault, owner: 'vault', mover: world.allocator } as const
     const [first] = await look(owned)
     const { market } = first?.lent?.[0] ?? {}
     expect(market).toBe(deployment.markets[0]?.address)

@@ -52,6 +52,10 @@ export const NAMED_ROLES: readonly { readonly name: string; readonly hash: strin
 export const vaultRoleView = (vault: Address, role: Hex, account: Address): View<boolean> =>
   view('hasRole', vault, [role, account], z.boolean())
 
+/** Read whether an account may move what a vault lends. */
+export const allocatesView = (vault: Address, account: Address): View<boolean> =>
+  vaultRoleView(vault, VAULT_ROLE_IDS.allocator, account)
+
 /** Read who owns a vault. */
 export const ownerView = (vault: Address): View<Address> => view('owner', vault, [], address)
 
