@@ -23,7 +23,7 @@ import { listenForReplies } from './replies.ts'
 import { createReports, type Reports } from './reports.ts'
 import { eventTypesOf } from './role.ts'
 import { loadRolePolicy } from './role-policy.ts'
-import { moneyOf, type RunAccounts } from './run-money.ts'
+import { endedMoney } from './run-money.ts'
 import type { HeldSeat, Seating, Tenure } from './seating.ts'
 import { showItself } from './show-itself.ts'
 import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
@@ -94,7 +94,6 @@ class ComposedKeeper implements Keeper {
   #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
   #behindServiceMs: number | null = null
-  #accounts: RunAccounts | undefined
   #money: SummaryEvent['money'] = {}
 
   constructor(
@@ -113,9 +112,8 @@ class ComposedKeeper implements Keeper {
     this.#reports = createReports(config, candidates, { version, log, clock })
     this.onEvent = this.#reports.onEvent
     this.#sources = createSources(config.sources, clock)
-    this.#opened.push(this.#reports.close, this.#sources.close)
     this.#secrets = watchSecrets(config, this.#reports)
-    this.#opened.push(this.#secrets.close)
+    this.#opened.push(this.#reports.close, this.#sources.close, this.#secrets.close)
   }
 
   summary(): SummaryEvent {
@@ -140,13 +138,16 @@ class ComposedKeeper implements Keeper {
     this.#traces = await openTraces(this.#config, this.#reports)
     this.#opened.push(() => this.#traces?.close())
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log, clock: this.#clock }))
+    const accounts = openAccounts(this.#config.directory)
+    const beganAt = accounts.lastBlock()
+    this.#opened.push(async () => {
+      await accounts.close()
+      this.#money = await endedMoney(this.#config, beganAt)
+    })
     const urls = await showItself(this.#config, this.#lookedAtBy(seating), {
       ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
-      ...{ accounts: () => this.#accounts?.accounts, opened: this.#opened },
+      ...{ accounts, opened: this.#opened },
     })
-    const accounts = openAccounts(this.#config.directory)
-    this.#accounts = { accounts, beganAt: accounts.lastBlock() }
-    this.#opened.push(accounts.close)
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, {
       log: this.#log,
       onDate: (dateMs) => {
@@ -293,7 +294,6 @@ class ComposedKeeper implements Keeper {
     this.#hurry.abort()
     await endAll([() => this.#starting?.catch(() => undefined)], outside)
     await this.#seating?.leave()
-    if (this.#accounts !== undefined) this.#money = await moneyOf(this.#config, this.#accounts)
     await endAll(this.#opened.toReversed(), outside)
     await this.#seating?.close()
   }

@@ -4,19 +4,25 @@ import { resultsOf } from '../accounts/results.ts'
 import { workflowsOf } from '../accounts/workflows-of.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import type { Accounts } from '../journal/accounts.ts'
+import { type Accounts, readAccounts } from '../journal/accounts.ts'
 import type { SummaryEvent } from '../ops/events.ts'
 import { createRenewed, type Renewed } from './renewed.ts'
-
-/** The accounts that a run goes on with, and the block that they ended at when it began. */
-export type RunAccounts = { readonly accounts: Pick<Accounts, 'newest'>; readonly beganAt: bigint }
 
 /** A run has a page for what moves at once, and one an hour: the summary is about as many at most. */
 const PAGES_MAX = 10_000
 
-/** Sum up what the accounts of a run's signers say of it, by role, as `pnl` does. */
-export const moneyOf = (config: RunConfig, { accounts, beganAt }: RunAccounts) =>
-  sumUp(config, accounts, 0, ({ page }) => page.to.number > beganAt)
+/**
+ * Sum up what the accounts of a run's signers say of it, by role, as `pnl` does from then on: read once they are closed, as a
+ * page may have been entered until then. `beganAt` is the block that they ended at when the run began.
+ */
+export async function endedMoney(config: RunConfig, beganAt: bigint): Promise<SummaryEvent['money']> {
+  const accounts = readAccounts(config.directory)
+  try {
+    return await sumUp(config, accounts, 0, ({ page }) => page.to.number > beganAt)
+  } finally {
+    await accounts.close()
+  }
+}
 
 /** Accounts close an hour's page at least; nobody waits for a day's to be added up. */
 const TODAY_MS = 30_000
@@ -25,23 +31,22 @@ const DAY_MS = 86_400_000
 /** What accounts say of today, which began at midnight UTC, by role. Whoever shows it, shows this one. */
 export type MoneyToday = Pick<Renewed<SummaryEvent['money']>, 'begin' | 'last'>
 
-/** Create the sums of today; `accounts` is undefined until they are open. */
+/** Create the sums of today. */
 export const createMoneyToday = (
   config: RunConfig,
   clock: Clock,
-  accounts: () => RunAccounts['accounts'] | undefined,
+  accounts: Pick<Accounts, 'newest'>,
 ): MoneyToday => {
   const read = async () => {
-    const open = accounts()
     const midnightMs = Math.floor(clock.nowMs() / DAY_MS) * DAY_MS
-    return open === undefined ? {} : sumUp(config, open, midnightMs, () => true)
+    return sumUp(config, accounts, midnightMs, () => true)
   }
   return createRenewed(read, { clock, everyMs: () => TODAY_MS, onFailed: () => undefined })
 }
 
 async function sumUp(
   { chain, agents, deployment, fleet, directory }: RunConfig,
-  accounts: RunAccounts['accounts'],
+  accounts: Pick<Accounts, 'newest'>,
   sinceMs: number,
   isIn: (one: Period[number]) => boolean,
 ): Promise<SummaryEvent['money']> {

@@ -10,6 +10,7 @@ import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { type Page, readAccounts } from '../../journal/accounts.ts'
 import type { JournalPlace } from '../../journal/open.ts'
+import { plural } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
 import { command, type Io, usageError } from '../command.ts'
@@ -96,7 +97,7 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
     const unknown = new Set(table.unknown).size
     if (unknown > 0)
       io.err(
-        `${unknown} workflows of these accounts are not in the journal, and nothing of what was said of them is here: was it restored from before them?\n`,
+        `The journal lacks ${plural(unknown, 'workflow')} of these accounts, with what was expected there: was it restored from an earlier time?\n`,
       )
     const others = workedForOf(period)
     // Two tables in one file would be none.
@@ -194,7 +195,7 @@ async function compare(rows: readonly AccountRow[], config: RunConfig, how: How,
   const differ = checked.filter(({ onChain, closing }) => onChain !== null && onChain !== closing).length
   const unread = checked.filter(({ onChain }) => onChain === null).length
   const unexplained = rows.filter((row) => row.unexplained !== 0n).length
-  const of = `${rows.length} accounts: opening and lines make each closing balance`
+  const of = `${plural(rows.length, 'account')}: opening and lines make each closing balance`
   io.err(
     `${of}; ${differ} differ from the chain, ${unread} the nodes do not have any more, ${unexplained} have something unexplained.\n`,
   )

@@ -7,7 +7,7 @@ import { reportTable } from '../../../src/cli/pnl-tables.ts'
 import { tableText } from '../../../src/cli/table.ts'
 import { type Line, openAccounts, type Page } from '../../../src/journal/accounts.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
-import { moneyOf } from '../../../src/keeper/run-money.ts'
+import { endedMoney } from '../../../src/keeper/run-money.ts'
 import { capture } from '../../support/commands.ts'
 import { MARKET, proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
@@ -118,7 +118,7 @@ it('names what the journal does not have, as where it was restored from before i
   for (const each of [page(1, 0n, []), page(2, 3_000_000n, [missing])]) await accounts.add(each)
   await accounts.close()
   const { err, out } = await capture((io) => pnl(['--directory', place, '--json'], io))
-  expect(err).toContain('1 workflows of these accounts are not in the journal')
+  expect(err).toContain('The journal lacks 1 workflow of these accounts')
   expect(JSON.parse(out)).toMatchObject({ moved: '3000000', unknown: ['b'.repeat(32)] })
   rmSync(place, { recursive: true })
 })
@@ -144,25 +144,22 @@ it('does not say that all is well where it compared nothing', async () => {
 })
 
 it('prints of a run what its summary says', async () => {
-  const accounts = openAccounts(directory)
   const config = {
     ...{ chain: { id: 1 }, agents: [{ signer: { address: SIGNER } }], directory },
     deployment: { funds: [{ address: FUND }] },
   }
-  const run = { accounts, beganAt: 0n }
   const [row] = await json()
   const came = {
     realizedUsdMicros: String(BigInt(row.moved) + BigInt(row.gas) + BigInt(row.positions)),
     markedUsdMicros: row.marked,
     gasUsdMicros: row.gas,
   }
-  expect(await moneyOf(config as never, run)).toEqual({
+  expect(await endedMoney(config as never, 0n)).toEqual({
     liquidator: { saidUsdMicros: row.said, ...came },
   })
   expect(row.said).toBe('40000000')
   // The seats of a fleet are with others once it ends.
-  expect(await moneyOf({ ...config, fleet: {} } as never, run)).toEqual({ liquidator: came })
-  await accounts.close()
+  expect(await endedMoney({ ...config, fleet: {} } as never, 0n)).toEqual({ liquidator: came })
 })
 
 it('prints what a share was worth, and not its base units', () => {
