@@ -64,7 +64,7 @@ const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
 
 /** What a role is late with, why it does no more, and the budget that it has the least left of. */
 function roleLines(
-  { role, why, late, because, budgets, nextDue }: RoleStatus,
+  { role, why, late, lateCount, because, budgets, nextDue }: RoleStatus,
   ago: (at: string | null) => string,
   in_: (at: string) => string,
 ): string {
@@ -75,6 +75,7 @@ function roleLines(
       const about = [what, safe(subject), ...(amount === null ? [] : [amount])].join(' ')
       return `late: ${about}, due ${ago(since)}${check === null ? '' : ` (${check}: ${safe(message)})`}`
     }),
+    ...(lateCount > late.length ? [`late: ${lateCount - late.length} more`] : []),
     ...because.map(({ check, message, count }) => `left alone: ${count} by ${check}: ${safe(message)}`),
     ...(least === undefined
       ? []

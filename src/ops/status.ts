@@ -39,7 +39,9 @@ const roleStatus = z.object({
   nextDue: z.string().nullable(),
   acts: z.int(),
   lookedAt: z.int().nullable(),
+  /** The worst five of `lateCount`. */
   late: z.array(late),
+  lateCount: z.int(),
   /** Why it does no more, the first reason first. */
   because: z.array(because),
   budgets: z.array(budget),

@@ -29,3 +29,21 @@ it('says what is to be mended first above what suffers from it, and warnings las
   expect(marked[0]).toContain('Fix: mend it.')
   expect(marked[1]).toContain('(because of node/read-1)')
 })
+
+it('says how much more a role is late with than it shows', () => {
+  const late = { what: 'a liquidation', subject: 'a', since: AT, amount: '$5', check: null, message: '' }
+  const role = {
+    ...({ role: 'liquidator', signer: '0x', mode: 'live', state: 'up', why: null, lastAct: null } as const),
+    ...{ lastProposal: null, nextDue: null, acts: 0, lookedAt: 0, because: [], budgets: [], inventory: {} },
+    ...{ exposureUsdMicros: '0', live: 0, held: 0 },
+    ...{ realizedTodayUsdMicros: null, markedTodayUsdMicros: null },
+  }
+  const screenOf = (lateCount: number) =>
+    statusScreen({
+      ...{ at: AT, environment: 'sandbox', chainId: 31_337, directory: '/state', version: '1' },
+      ...{ startedAt: AT, ready: true, auditHead: '', facets: [], nodes: [], approvals: [] },
+      roles: [{ ...role, late: [late], lateCount }],
+    })
+  expect(screenOf(1)).not.toContain('more')
+  expect(screenOf(5)).toContain('  late: 4 more\n')
+})

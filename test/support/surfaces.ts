@@ -70,7 +70,7 @@ export function disagreements({
   const metric = metricsOf(metrics)
   const isOneDay = status.startedAt.slice(0, 10) === status.at.slice(0, 10)
   for (const one of status.roles) {
-    const { role, live, held, late, exposureUsdMicros } = one
+    const { role, live, held, lateCount, exposureUsdMicros } = one
     const at = (name: string) => `${name} of the ${role}`
     const card = shown.roles.find((each) => each.role === role)
     const today = shown.money.today[role]
@@ -102,7 +102,7 @@ export function disagreements({
       console: card?.balance?.replace(' ETH', ''),
       metrics: metric('native_balance_ether', { role })?.toFixed(4),
     })
-    same(at('late'), { status: late.length, metrics: metric('duty_late', { role }) })
+    same(at('late'), { status: lateCount, metrics: metric('duty_late', { role }) })
     for (const { name, left, part } of one.budgets) {
       const meter = shown.budgets.find((each) => each.role === role && each.budget === name)
       same(at(`${name} left`), { status: left, console: meter?.left ?? 'nothing' })

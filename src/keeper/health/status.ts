@@ -75,6 +75,7 @@ function roleStatus(
       ...{ what, subject, message, since: iso(sinceMs) },
       ...{ amount: amount ?? null, check: check ?? null },
     })),
+    lateCount: duty?.lateCount ?? 0,
     because: [...(duty?.nothingBecause ?? [])],
     budgets: budgets.map(({ name, part, used, limit, left, freesAtMs }) => ({
       ...{ name, part, used, limit, left, frees: isoOf(freesAtMs) },
