@@ -195,8 +195,12 @@ async function askForPause(stage: Stage): Promise<readonly Captured[]> {
   }
 }
 
-/** Serve every attack that fits to the client, the rules, the nodes and the keys that a keeper would use. */
-export async function playAll(stage: Stage, captured: readonly Captured[]): Promise<readonly Played[]> {
+/** Serve every attack that fits, answer by answer, to the client, the rules, the nodes and the keys that a keeper would use. */
+export async function playAll(
+  stage: Stage,
+  captured: readonly Captured[],
+  onPlayed: () => void,
+): Promise<readonly Played[]> {
   const served = { text: '' }
   const server = createServer((request, response) => {
     request.resume()
@@ -239,6 +243,7 @@ export async function playAll(stage: Stage, captured: readonly Captured[]): Prom
           ...{ state: workflow?.state ?? step.type, check: workflow?.note?.check ?? '' },
         })
       }
+      onPlayed()
     }
   } finally {
     await nodes.close()

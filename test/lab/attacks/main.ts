@@ -6,6 +6,7 @@
  * nothing refuses it; then the keeper of all roles decides for N seconds with a service that answers nothing but attacks.
  * Exits 1 when an attack was not refused by its check, or when the KMS was asked for a signature.
  */
+import { createProgress } from '../../support/progress.ts'
 import { readScript } from '../../support/script.ts'
 import { ATTACKS } from './all.ts'
 import { createBeneath } from './beneath.ts'
@@ -37,7 +38,7 @@ try {
   const { weather } = stage.session.sandbox
   await weather.pause()
   say(`${captured.length} answers are attacked`)
-  const played = await playAll(stage, captured)
+  const played = await playAll(stage, captured, createProgress('attacks', captured.length))
   const { deeds, done } = await doAll()
   weather.resume()
   say(`the agents work with a hostile service for ${values.seconds} s`)
@@ -54,7 +55,9 @@ async function doAll() {
   try {
     const deeds = [...PEOPLE_DEEDS, ...ROW_DEEDS, ...MODEL_DEEDS, ...moments.deeds, ...beneath.deeds]
     say(`${deeds.length} deeds are done`)
-    return { deeds, done: await playDeeds(deeds, await keyOf(stage)) }
+    const onDone = createProgress('attacks', deeds.length)
+    const shown = deeds.map((deed) => ({ ...deed, play: () => deed.play().finally(onDone) }))
+    return { deeds, done: await playDeeds(shown, await keyOf(stage)) }
   } finally {
     await moments.stop()
     await beneath.stop()

@@ -3,6 +3,7 @@
  * would do, over seeded scenarios; then whether deadly mistakes are found out, and at the end all of it in one table.
  */
 import { styleText } from 'node:util'
+import { createProgress } from '../../support/progress.ts'
 import { readScript } from '../../support/script.ts'
 import type { Judge } from './judgement.ts'
 import { judges } from './judges.ts'
@@ -25,20 +26,25 @@ const seeds = Array.from({ length: SEEDS }, (_, index) => index + 1)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const markOf = (isGood: boolean) => (isGood ? styleText('green', 'pass') : styleText('red', 'FAIL'))
 
+const [ours, asked] = [judges.filter(isAsked), mutants.filter(({ judge }) => isAsked(judge))]
+const step = createProgress(
+  'judgement',
+  ours.reduce((sum, { scenarios }) => sum + scenarios.length, asked.length),
+)
 const findings: Finding[] = []
-for (const judge of judges.filter(isAsked)) {
+for (const judge of ours) {
   if (!json) print(`\n${judge.role}, seeds 1 to ${SEEDS}, beside: ${judge.baseline}`)
   for (const scenario of judge.scenarios) {
     for (const finding of judgeScenario(judge, scenario, seeds)) {
       findings.push(finding)
       print(json ? JSON.stringify(finding) : text(finding))
     }
+    step()
   }
 }
 const failed = findings.filter(({ failures }) => failures.length > 0).length
 
 if (!json) print('\nRoles with a deadly mistake, and what each is found out by')
-const asked = mutants.filter(({ judge }) => isAsked(judge))
 let missed = 0
 for (const mutant of asked) {
   const { name, scenario, figure, judge } = mutant
@@ -48,6 +54,7 @@ for (const mutant of asked) {
   const words = `${judge.role}: ${name}`.padEnd(58)
   const by = `${scenario} ${figure}: ${failures.join(', ') || 'nothing'}`
   print(json ? JSON.stringify(told) : `${markOf(failures.length > 0)}  ${words} ${by}`)
+  step()
 }
 
 const { lines, ok } = tableOf(findings)

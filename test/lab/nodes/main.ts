@@ -5,6 +5,7 @@
  * or lack something.
  * Prints the tables of docs/node-failures.md; exits 1 where a cell is neither, or a role ended nothing.
  */
+import { createProgress } from '../../support/progress.ts'
 import { readScript } from '../../support/script.ts'
 import { type Cell, createNodesWorld, type Outcome } from './cell.ts'
 import { FAILURES, type Failure, METHODS } from './failures.ts'
@@ -37,10 +38,12 @@ async function limited(): Promise<number> {
   const all: Limited[] = []
   const names = Object.keys(LIMITS)
   const asked = values.limited === 'all' ? names : namesIn(values.limited, names)
+  const step = createProgress('nodes', asked.length)
   for (const [name, { text, faults }] of Object.entries(LIMITS)) {
     if (!asked.includes(name)) continue
     const done = await runLimited(text, faults())
     all.push(done)
+    step()
     print(values.json ? JSON.stringify(done) : `${isWorking(done) ? 'ok  ' : 'FAIL'} ${JSON.stringify(done)}`)
   }
   if (!values.json) print(`\n${limitedTable(all)}`)
@@ -51,6 +54,8 @@ async function limited(): Promise<number> {
 async function failures(): Promise<number> {
   const outcomes: Outcome[] = []
   const [methods, whose] = [namesIn(values.methods, METHODS), namesIn(values.nodes, WHOSE)]
+  const cells = methods.length * whose.length * Object.keys(FAILURES).length
+  const step = createProgress('nodes', cells)
   for (const method of METHODS.filter((each) => methods.includes(each))) {
     for (const nodes of WHOSE.filter((each) => whose.includes(each))) {
       // Limits of the policy and the money of the market are of a world: each has no more cells than they carry.
@@ -60,6 +65,7 @@ async function failures(): Promise<number> {
         const outcome = await world.run(cell)
         await world.untilWell()
         outcomes.push(outcome)
+        step()
         print(
           values.json
             ? JSON.stringify(outcome)
