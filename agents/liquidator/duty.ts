@@ -1,4 +1,4 @@
-import { usd } from '../../src/readable.js'
+import { plural, usd } from '../../src/readable.js'
 import { counted } from '../../src/units.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { Decision, InFlight, Observation } from '../agent.ts'
@@ -144,7 +144,10 @@ export function budgets(
       setting: 'strategy.lostRace.revertedGasPerHourMax',
       // What is left for less than one try more is none.
       part: most - lost < gas.liquidateGas ? 1 : part(lost, most),
-      ...{ freesAtMs: frees(reverted), used: `${counted(lost, 'gas')} (${reverted.length} reverts)` },
+      ...{
+        freesAtMs: frees(reverted),
+        used: `${counted(lost, 'gas')} (${plural(reverted.length, 'revert')})`,
+      },
       ...{ limit: counted(most, 'gas'), left: counted(positive(most - lost), 'gas') },
     },
   ]

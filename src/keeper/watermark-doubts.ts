@@ -3,6 +3,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { TakenBack } from '../journal/take-back.ts'
 import type { Mark } from '../journal/watermark.ts'
 import type { Doubt } from '../pipeline/transactions/safe.ts'
+import { plural } from '../readable.js'
 
 /** Doubt a journal that lacks marks of the watermark in a folder; `missed` are those that it could not take back. Pure. */
 export const behind = (folder: string, lost: readonly Mark[], missed: readonly TakenBack[]): Doubt => {
@@ -11,7 +12,9 @@ export const behind = (folder: string, lost: readonly Mark[], missed: readonly T
   const had = [
     ...(nonces.length === 0
       ? []
-      : [`nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${nonces.length} claims and attempts`]),
+      : [
+          `nonces ${Math.min(...nonces)} to ${Math.max(...nonces)}, ${plural(nonces.length, 'claim or attempt', 'claims and attempts')}`,
+        ]),
     ...(others === 0 ? [] : [`${others} digests of sign-ins and typed data`]),
   ]
   const rest =

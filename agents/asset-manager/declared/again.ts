@@ -1,3 +1,4 @@
+import { plural } from '../../../src/readable.js'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import type { Ended, Moment, Stop } from '../../agent.ts'
 import { changesOf, doneAbout } from './difference.ts'
@@ -58,7 +59,7 @@ export function whyNotAgain(subject: string, step: Again, seen: Moment): Stop | 
   if (step.direction === 'looser' || unasked.length < REPAIRS_A_DAY_MAX) return null
   return {
     check: 'set_back_again',
-    message: `It was set ${unasked.length} times within a day, and differs again: somebody sets it back.`,
+    message: `It was set ${plural(unasked.length, 'time')} within a day, and differs again: somebody sets it back.`,
     alarm: { fix: SET_BACK_FIX },
   }
 }

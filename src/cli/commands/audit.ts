@@ -3,6 +3,7 @@ import { readJournal } from '../../journal/open.ts'
 import { type AuditRecord, type Head, headText } from '../../ops/audit/chain.ts'
 import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
+import { plural } from '../../readable.js'
 import { command, type Io, usageError } from '../command.ts'
 import { lookBackMs } from '../options.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
@@ -102,7 +103,9 @@ function textOf(
     ),
     ...(lacking.length === 0
       ? []
-      : [`  ${lacking.length} signatures that the journal has are not in it, the first for ${lacking[0]}.`]),
+      : [
+          `  missing in it: ${plural(lacking.length, 'signature')} that the journal has, the first for ${lacking[0]}.`,
+        ]),
     isWhole
       ? `Every record is as it was written${noted === 0 ? '; note the head elsewhere, and give it with --head another time' : ', and what was noted is in it'}.`
       : 'It is not as it was written. Where the directory was put back from a backup, the end is missing and no record is altered, and the keeper that started on it went into SAFE; anything else somebody did, or a disk.',

@@ -1,5 +1,6 @@
 import { printable } from '../../errors.ts'
 import type { Finding } from '../../keeper/doctor/finding.ts'
+import { plural } from '../../readable.js'
 import { command } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { DIRECTORY } from '../options.ts'
@@ -48,6 +49,6 @@ function textOf(findings: readonly Finding[], all: boolean): string {
       return `${SIGNS[state]} ${what}: ${printable(message, 1_000)}${then}\n`
     },
   )
-  const sum = `${failing.length} failing, ${warnings.length} warnings, ${passes.length} passed.`
+  const sum = `${failing.length} failing, ${plural(warnings.length, 'warning')}, ${passes.length} passed.`
   return `${lines.join('')}${sum}\n`
 }

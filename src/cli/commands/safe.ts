@@ -5,7 +5,7 @@ import type { Check } from '../../fleet/leave.ts'
 import type { Author } from '../../fleet/switches.ts'
 import type { LeavePlan } from '../../keeper/leave-safe.ts'
 import { type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
-import { native } from '../../readable.js'
+import { native, plural } from '../../readable.js'
 import { author } from '../author.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
@@ -226,7 +226,7 @@ function planText(signer: string, gone: readonly string[], plan: LeavePlan): str
     ...(adopted.length === 0
       ? []
       : [
-          `counts ${adopted.length} transactions in the budgets of each role of it, at most of what one may move`,
+          `counts ${plural(adopted.length, 'transaction')} in the budgets of each role of it, at most of what one may move`,
         ]),
     ...(adoptedOfOthers === 0
       ? []

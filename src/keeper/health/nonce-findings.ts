@@ -1,7 +1,7 @@
 import type { Head } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Finding } from '../../ops/facet.ts'
-import { span } from '../../readable.js'
+import { plural, span } from '../../readable.js'
 import { isMetadata } from '../../workflow/metadata.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
@@ -30,7 +30,7 @@ export function noncesFinding(
   if (error !== undefined) return { ...where, state: 'failing', error }
   const passedBy = passedByOf(mine, head, nowMs)
   if (passedBy !== undefined) return { ...where, state: 'warning', error: passedBy }
-  return { ...where, state: 'ok', message: `${mine.length} workflows live` }
+  return { ...where, state: 'ok', message: `${plural(mine.length, 'workflow')} live` }
 }
 
 /** An open nonce whose newest form offers enough and is in no block, or undefined. Pure. */

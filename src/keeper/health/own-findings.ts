@@ -4,7 +4,7 @@ import type { Control, Pulled } from '../../ops/control.ts'
 import { directoryText } from '../../ops/directory.ts'
 import type { Finding } from '../../ops/facet.ts'
 import type { Outlet } from '../../ops/outlet.ts'
-import { span } from '../../readable.js'
+import { plural, span } from '../../readable.js'
 import { judgeClock, type Times } from '../doctor/clock.ts'
 import type { Standing } from '../seating.ts'
 
@@ -113,7 +113,7 @@ export function outletFinding({ name, lost }: Outlet, monotonicMs: number): Find
     return { ...where, state: 'ok', message: 'what is written is taken' }
   const error = new RolekeeperError(
     'output.lost',
-    `The ${name} is lost: ${last.problem}; ${last.count} lines since the start. The keeper goes on.`,
+    `The ${name} is lost: ${last.problem}; ${plural(last.count, 'line')} since the start. The keeper goes on.`,
     {
       fix: `see what reads the ${name} of this process; what it lacks is in the journal and in the audit.`,
       facts: { output: name },

@@ -11,6 +11,7 @@ import { NO_TRANSACTION, type Nodes } from '../../chain/nodes.ts'
 import type { Sought } from '../../chain/seek.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
+import { plural } from '../../readable.js'
 import { type Slot, slotAt } from '../../workflow/slot.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { ReplaceView } from './replace.ts'
@@ -224,7 +225,7 @@ async function reportFork(fork: ForkPastFinality, deps: ChainViewDeps): Promise<
   const named = relied.slice(0, NAMED_MAX).map(({ id, state }) => `${id} (${state})`)
   const rest = relied.length > NAMED_MAX ? ` and ${relied.length - NAMED_MAX} more` : ''
   const message = `${left} What relied on them: ${named.join(', ') || 'no workflow'}${rest}.`
-  safe(message, `block ${fromBlock}, and ${relied.length} workflows that relied on it`)
+  safe(message, `block ${fromBlock}, and ${plural(relied.length, 'workflow')} that relied on it`)
   deps.alarm(
     new RolekeeperError('chain.reorg_past_finality', message, {
       fix: 'compare the nodes in `chain.nodes`; look at these workflows, then leave SAFE with `rolekeeper signer release`.',
