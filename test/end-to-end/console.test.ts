@@ -172,6 +172,18 @@ it('leads from a row to why, and is used by keys alone', async () => {
   expect(await page.evaluate(`${nameless}.length`)).toBe(0)
 })
 
+it('shows the workflows of one role, to which its card leads', async () => {
+  const names = async () => [...new Set(await page.locator('.flow .head strong').allTextContents())]
+  await show('workflows')
+  await expect.poll(async () => (await names()).length).toBeGreaterThan(1)
+  await show('overview')
+  await page.locator('.card[data-key^="liquidator "] .filter a', { hasText: 'workflows' }).click()
+  await appears('.filter a[aria-current]')
+  await expect.poll(names).toEqual(['liquidator'])
+  await page.locator('.filter a', { hasText: 'all roles' }).click()
+  await expect.poll(async () => (await names()).length).toBeGreaterThan(1)
+})
+
 /** What the KMS signed after a moment, by its own log; of a role's key alone where one is given. */
 const signedAfter = (atMs: number, role?: string) =>
   session.sandbox.kms
@@ -220,11 +232,13 @@ inOrder('the console of a keeper, in a browser', () => {
     await appears(selector)
   })
 
-  it.each([360, 768, 1_280, 1_920])('is read whole at a width of %i', async (width) => {
+  it.each([360, 768, 1_280, 1_920])('is read whole at a width of %i, its words explained', async (width) => {
     await page.setViewportSize({ width, height: 800 })
+    if (!(await page.locator('#words dl').isVisible())) await page.locator('#words summary').click()
     for (const [view, selector] of VIEWS) {
       await show(view)
       await appears(selector)
+      await appears('#words dt')
       expect([view, width, await unreadable(page)]).toEqual([view, width, []])
     }
     await page.setViewportSize({ width: 1_280, height: 800 })
@@ -339,13 +353,15 @@ inOrder('the console of a keeper, in a browser', () => {
     await page.locator(`.approval[data-key="${key}"]`).waitFor({ state: 'detached' })
   })
 
+  /** What a command prints of the keeper's records, line by line. */
+  async function json(...args: readonly string[]) {
+    const { out } = await runCommand([...args, '--directory', session.config.directory, '--json'])
+    return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+  }
+
   /** All that says something of the keeper now. */
   async function surfaces(): Promise<Surfaces> {
     const { directory } = session.config
-    const json = async (...args: readonly string[]) => {
-      const { out } = await runCommand([...args, '--directory', directory, '--json'])
-      return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
-    }
     const [status, metrics, pnl, listed] = await Promise.all([
       keeper.page('/status').then((text): KeeperStatus => JSON.parse(text)),
       keeper.page('/metrics'),
@@ -436,9 +452,35 @@ inOrder('the console of a keeper, in a browser', () => {
     }
   }
 
-  it('comes back by itself after a restart of the keeper, and says so', async () => {
+  it('is away once the keeper ended, whose summary says what pnl and the journal say', async () => {
     await keeper.keeper.stop({ drainMs: 0 })
+    const { workflows, money } = keeper.keeper.summary()
+    const [pnl, listed]: [Surfaces['pnl'], Surfaces['listed']] = await Promise.all([
+      json('pnl'),
+      json('workflows', 'list', '--limit', '1000'),
+    ])
+    const earned = pnl.map(({ role, said, moved, gas, positions, marked }) => [
+      role,
+      {
+        saidUsdMicros: said ?? '0',
+        realizedUsdMicros: String(BigInt(moved ?? 0) + BigInt(gas ?? 0) + BigInt(positions ?? 0)),
+        markedUsdMicros: marked ?? '0',
+        gasUsdMicros: gas,
+      },
+    ])
+    expect(Object.keys(money)).toContain('liquidator')
+    expect(Object.fromEntries(earned)).toMatchObject(money)
+    const counts = (role: string, state: string) =>
+      listed.filter((each) => each.role === role && each.state === state).length
+    for (const [role, { parked: _, ...ended }] of Object.entries(workflows))
+      expect([role, ended]).toEqual([
+        role,
+        Object.fromEntries(Object.keys(ended).map((state) => [state, counts(role, state)])),
+      ])
     await page.locator('[data-link="away"]').waitFor()
+  })
+
+  it('comes back by itself after a restart of the keeper, and says so', async () => {
     keeper = await startTestKeeper(session.config)
     await page.locator('#link', { hasText: 'live again' }).waitFor()
     for (const [view, selector] of VIEWS) {

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 const UNREADABLE = String.raw`(() => {
   const { scrollWidth, clientWidth } = document.documentElement
   const faults = scrollWidth > clientWidth ? ['the page is ' + scrollWidth + ' wide, of ' + clientWidth] : []
-  const place = document.querySelector('dialog[open]') ?? document.getElementById('view')
+  const place = document.querySelector('dialog[open]') ?? document.getElementById('main')
   for (const element of [place, ...place.querySelectorAll('*')]) {
     const isCut = element.clientWidth > 2 && element.scrollWidth > element.clientWidth + 1
     if (isCut && getComputedStyle(element).overflowX !== 'visible')

@@ -22,6 +22,7 @@ const OWN = [
   'dom.js',
   'flows.js',
   'health.js',
+  'legend.js',
   'link.js',
   'market-views.js',
   'money.js',

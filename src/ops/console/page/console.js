@@ -3,6 +3,7 @@ import { read } from './dialogs.js'
 import { h, span, tickAll } from './dom.js'
 import { workflows } from './flows.js'
 import { budgets, health } from './health.js'
+import { legend } from './legend.js'
 import { follow, parts } from './link.js'
 import { lots, navs, positions, vaults } from './market-views.js'
 import { money } from './money.js'
@@ -18,7 +19,7 @@ const VIEWS = [
     draw: overview,
     of: ['keeper', 'facets', 'roles', 'workflows', 'approvals', 'money', 'alarms'],
   },
-  { name: 'workflows', title: 'Workflows', draw: workflows, of: ['workflows'] },
+  { name: 'workflows', title: 'Workflows', draw: workflows, of: ['workflows', 'roles'] },
   { name: 'positions', title: 'Positions', draw: positions, of: ['positions', 'roles'] },
   { name: 'vaults', title: 'Allocation', draw: vaults, of: ['allocations', 'roles'] },
   { name: 'nav', title: 'NAV', draw: navs, of: ['navs', 'roles'] },
@@ -67,6 +68,7 @@ function draw() {
       const isFirst = shown === null
       shown = route
       at('view').replaceChildren()
+      legend(at('words'), view.name)
       at('title').textContent = view.title
       document.title = `${view.title} · rolekeeper`
       if (!isFirst) at('main').focus()

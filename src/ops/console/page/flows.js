@@ -1,14 +1,33 @@
 import { badge, clock, h, list, mono, none, once, short, span, stateOf, when, whyLink } from './dom.js'
 import { workflowName } from './readable.js'
 
-/** Every workflow through its states, with each time. */
-export function workflows(place, { workflows: flows = [] }) {
-  const flowsList = once(place, 'flows', () => h('ol', { class: 'flows' }))
-  list(flowsList, flows, ({ id }) => id, flowLine)
+/** Every workflow through its states, with each time; of one role alone where `role` names it. */
+export function workflows(place, { workflows: flows = [], roles = [] }, role) {
+  const names = [...new Set(roles.map((each) => each.role))]
+  list(
+    once(place, 'filter', () =>
+      h('div', { class: 'filter', role: 'group', 'aria-label': 'Whose workflows' }),
+    ),
+    ['', ...names].map((name) => ({ name, isOn: name === role })),
+    ({ name }) => name,
+    ({ name, isOn }) =>
+      h(
+        'a',
+        { href: name === '' ? '#/workflows' : `#/workflows/${name}`, 'aria-current': isOn ? 'true' : null },
+        name === '' ? 'all roles' : name,
+      ),
+  )
+  const shown = role === '' ? flows : flows.filter((flow) => flow.role === role)
+  list(
+    once(place, 'flows', () => h('ol', { class: 'flows' })),
+    shown,
+    ({ id }) => id,
+    flowLine,
+  )
   none(
     place,
-    flows.length === 0,
-    'No workflow yet. Roles look every few seconds; the overview has the reasons of each.',
+    shown.length === 0,
+    `No workflow${role === '' ? '' : ` of ${role}`} among the newest. Roles look every few seconds; the overview has the reasons of each.`,
   )
 }
 

@@ -119,8 +119,17 @@ const tile = ({ name, text, note }) =>
     h('span', { class: 'note' }, note),
   )
 
+/** The view of each board that a role may show. */
+const BOARDS = {
+  positions: ['positions', 'positions'],
+  allocations: ['vaults', 'allocation'],
+  navs: ['nav', 'reports'],
+  lots: ['lots', 'lots'],
+}
+
 function roleCard({
   role,
+  shows,
   mode,
   state,
   reason,
@@ -157,6 +166,12 @@ function roleCard({
       `${live} under way`,
       held > 0 ? `, ${held} held` : '',
       isByHand ? '' : ` · ${proposals} proposed, ${passedOver} left alone`,
+    ),
+    h(
+      'p',
+      { class: 'filter' },
+      h('a', { href: `#/workflows/${role}` }, 'workflows'),
+      shows.map((board) => h('a', { href: `#/${BOARDS[board][0]}` }, BOARDS[board][1])),
     ),
     checks.length === 0
       ? ''
