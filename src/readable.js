@@ -143,11 +143,13 @@ export function plural(count, one, several = `${one}s`) {
 }
 
 /**
- * Write addresses and hashes in a text by their ends.
+ * Write addresses and hashes in a text by their ends, and ids of workflows by what they begin with.
  * @param {string} text
  */
 export const short = (text) =>
-  text.replace(/0x[0-9a-f]{16,}/gi, (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`)
+  text
+    .replace(/0x[0-9a-f]{16,}/gi, (hex) => `${hex.slice(0, 6)}…${hex.slice(-4)}`)
+    .replace(/\b[0-9a-f]{32}\b/g, (id) => id.slice(0, 8))
 
 /** What workflow types are called, by what follows the role in them. */
 const WORKFLOWS = new Map(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { gain, native, plural, span, tokens, usd, workflowName } from '../src/readable.js'
+import { gain, native, plural, short, span, tokens, usd, workflowName } from '../src/readable.js'
 import { WORKFLOW_CATALOGUE } from '../src/service/contract/workflow-types.ts'
 
 const BTC = { symbol: 'sBTC', decimals: 8 }
@@ -21,6 +21,14 @@ describe('figures as people read them', () => {
     [-3_200_000n, '-$3.20'],
   ])('writes %i millionths of a dollar as %s', (micros, written) => {
     expect(usd(micros)).toBe(written)
+  })
+
+  it('writes addresses and hashes by their ends, and ids of workflows by their beginning', () => {
+    const text = (hex: string, id: string) => `0x${hex}: workflow ${id} is about it.`
+    expect(short(text('ab'.repeat(20), '9a9086e6'.repeat(4)))).toBe(
+      '0xabab…abab: workflow 9a9086e6 is about it.',
+    )
+    expect(short('9a9086e6'.repeat(8))).toBe('9a9086e6'.repeat(8))
   })
 
   it.each([

@@ -2,12 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
 import { loadRunConfig } from '../../../src/config/config.ts'
-import { examine } from '../../../src/keeper/doctor/doctor.ts'
 import { HAND_ROLES, ROLES } from '../../../src/service/contract/roles.ts'
 import { startWard, type Ward } from '../../keeper/doctor/ward.ts'
 import { runCommand } from '../../support/commands.ts'
+import { examineInTime } from '../../support/examine.ts'
 
 let ward: Ward
 let folder: string
@@ -62,7 +61,7 @@ it("writes the sandbox's own as an example, in shadow, which the doctor passes, 
   expect(readFileSync(join(folder, 'example', 'policies', 'nav-reporter.yaml'), 'utf8')).toContain(
     'every: "1 d"',
   )
-  const findings = await examine(config, systemClock)
+  const findings = await examineInTime(config)
   expect(findings.filter(({ state }) => state === 'failing')).toEqual([])
   // What the sandbox keeps in files is found from wherever the configuration is.
   const files = config.sources.flatMap((source) => ('file' in source ? [source.file] : []))

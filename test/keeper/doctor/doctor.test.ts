@@ -2,14 +2,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import type { RunConfig } from '../../../src/config/config.ts'
-import { examine } from '../../../src/keeper/doctor/doctor.ts'
+import type { examine } from '../../../src/keeper/doctor/doctor.ts'
 import { createKeeper } from '../../../src/keeper/keeper.ts'
 import type { KeeperEvent } from '../../../src/ops/events.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { runCommand } from '../../support/commands.ts'
+import { examineInTime } from '../../support/examine.ts'
 import { freePort } from '../../support/loopback.ts'
-import { until } from '../../support/until.ts'
 import { COMMENTED, SEEDS, THOUSANDFOLD } from './seeds.ts'
 import { clockOff, startWard, type Ward, type Written } from './ward.ts'
 
@@ -23,16 +22,6 @@ type Findings = Awaited<ReturnType<typeof examine>>
 const bad = (findings: Findings) => findings.filter(({ state }) => state !== 'ok')
 /** What the sandbox's administrators have not written yet says nothing of a configuration. */
 const isOfSandbox = ({ check }: Findings[number]) => check === 'source'
-
-/** What a busy machine did not hear in time says nothing of a configuration either: it is asked again, as the finding says. */
-const inTime = (config: RunConfig, clock = systemClock, sought?: string): Promise<Findings> =>
-  until(async () => {
-    const findings = await examine(config, clock)
-    const isLate = /\.(?:timeout|late)$|did not answer within/
-    const late = findings.filter(({ code, message }) => code !== sought && isLate.test(`${message} ${code}`))
-    expect(late).toEqual([])
-    return findings
-  })
 
 describe('right configurations pass', () => {
   it.each<[string, (config: Written) => void | Promise<void>]>([
@@ -79,7 +68,7 @@ describe('right configurations pass', () => {
     await changed
     const { loadRunConfig } = await import('../../../src/config/config.ts')
     const config = loadRunConfig(file, { env: ward.env, isWellKnown: () => false })
-    expect(bad(await inTime(config)).filter((each) => !isOfSandbox(each))).toEqual([])
+    expect(bad(await examineInTime(config)).filter((each) => !isOfSandbox(each))).toEqual([])
   })
 })
 const lastFile = ({ directory }: Written) => directory.replace(/state-(\d+)$/, 'run-$1.yaml')
@@ -94,7 +83,7 @@ describe('a seeded misconfiguration is found, with what to write instead', () =>
         seed.change?.(written, ward)
       })
       const clock = seed.offMs === undefined ? systemClock : clockOff(seed.offMs)
-      const findings = await inTime(config, clock, seed.code)
+      const findings = await examineInTime(config, clock, seed.code)
       const found = findings.filter(
         ({ check, code, about }) =>
           check === seed.check && code === seed.code && (seed.about ?? about) === about,
@@ -135,7 +124,7 @@ it('says what each source states, as the policy reads it that asks it', async ()
       written.agents = written.agents.filter(({ role }) => role === 'nav-reporter')
       written.sources.push({ name: 'nobodys', file: `${written.directory}.csv` })
     })
-    const findings = await inTime(config)
+    const findings = await examineInTime(config)
     return findings.filter(({ about }) => ['fundCustodian', 'nobodys'].includes(about))
   }
   const rows = Array.from({ length: 30_000 }, (_, index) => `${1_700_000_000 + index},1000000`)

@@ -186,6 +186,7 @@ it('holds no more after twenty readings that are each all new than after five', 
       }
     }
     await goTo('overview')
+    await page.locator('.tile').first().waitFor()
     return sizeOf(page)
   }
   const before = await readAll(1)
