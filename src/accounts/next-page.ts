@@ -15,7 +15,7 @@ import { withUnread } from './unread.ts'
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> &
   Pick<Page, 'role' | 'signer' | 'owner'> & {
-    /** Of a vault, whose key moves it: its accounts begin once that key may. */
+    /** Of a vault, whose key moves it: nothing is entered while that key may not. */
     readonly mover?: Address
   }
 
@@ -50,13 +50,13 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   const final = await nodes.finalized()
   const to = pointOf(final)
   if (last !== null && last.to.number >= to.number) return null
-  if (last === null && of.mover !== undefined && !(await mayMove(of.mover, signer, nodes, final))) return null
   const count = await nodes.transactionCount(signer, final.hash)
   const named = last === null ? [] : await linesSince(last, { ...of, signer }, final, count, deps)
   // A transaction that our own record has not closed yet.
   if (named === null) return null
   const isQuiet = last?.count === count && named.every((line) => isGift(line, deployment))
   if (last !== null && isQuiet && to.atMs - last.to.atMs < QUIET_MS_MAX) return null
+  if (of.mover !== undefined && !(await mayMove(of.mover, signer, nodes, final))) return null
   const [owned, lent, led] = await Promise.all([
     readOwned({ ...of, owners: [signer] }, nodes, final),
     owner === 'vault' ? readLent(signer, deployment, nodes, final) : null,
@@ -130,6 +130,20 @@ const isPinned = (
   { markets, vaults, funds, contracts }: WorthOptions['deployment'],
 ): boolean => [...markets, ...vaults, ...funds, ...contracts].some(({ address }) => address === counterparty)
 
+/**
+ * Whether what moved is what those who own a vault or a fund give and take. A vault earns at markets alone: a channel or
+ * another vault is one of its owners.
+ */
+function isFlow(
+  owner: Page['owner'],
+  counterparty: Address,
+  deployment: WorthOptions['deployment'],
+): boolean {
+  if (owner === undefined) return false
+  if (owner === 'fund') return !isPinned(counterparty, deployment)
+  return !deployment.markets.some(({ address }) => address === counterparty)
+}
+
 const pointOf = ({ number, hash, timestampS }: Head): Point => ({ number, hash, atMs: timestampS * 1_000 })
 
 const held = (balances: readonly Balance[], token: Address | null) =>
@@ -185,7 +199,7 @@ async function linesSince(
       const counterparty = isOut ? to : from
       const workflowId = workflowOf.get(hash) ?? null
       return {
-        kind: of.owner === undefined || isPinned(counterparty, deployment) ? 'moved' : 'flow',
+        kind: isFlow(of.owner, counterparty, deployment) ? 'flow' : 'moved',
         token,
         assets: isOut ? -assets : assets,
         blockNumber,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Address, Hex } from 'viem'
-import { zeroAddress } from 'viem'
+import { zeroAddress, zeroHash } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { balancesOf } from '../../src/accounts/balances.ts'
 import { type AccountsOf, addNextPage } from '../../src/accounts/next-page.ts'
@@ -241,6 +241,25 @@ inOrder('the pages of one account on one chain', () => {
     expect(await look(owned)).toEqual([])
     await world.prime.write.grantRole([await world.prime.read.ALLOCATOR_ROLE(), mover], by(world.admin))
     expect(await look(owned)).toMatchObject([{ signer: vault, owner: 'vault', from: null }])
+    // And goes on for no longer than it may.
+    await world.prime.write.revokeRole([await world.prime.read.ALLOCATOR_ROLE(), mover], by(world.admin))
+    await world.prime.write.allocate([world.market.address, usd('1')], by(world.allocator))
+    expect(await look(owned)).toHaveLength(1)
+  })
+
+  it('counts as a flow of a vault what comes from a channel, though that is pinned', async () => {
+    const { world, deployment } = scene
+    const vault = deployment.vaults[0]?.address ?? '0x'
+    const channel = await world.person(usd('300'), 0n)
+    const address: Address = `0x${channel.slice(2).toLowerCase()}`
+    const contracts = [{ name: 'partnerChannel', address, codeHash: zeroHash }]
+    const owned = { signer: vault, owner: 'vault', mover: world.allocator } as const
+    const of = { ...owned, deployment: { ...deployment, contracts } }
+    await look(of)
+    await world.sUSD.write.approve([vault, usd('300')], by(channel))
+    await world.prime.write.deposit([usd('300'), channel], by(channel))
+    const [one] = periodOf(await look(of), 0)
+    expect(one?.page.lines).toMatchObject([{ kind: 'flow', assets: usd('300'), counterparty: address }])
   })
 
   it('keeps what a vault has, lends and earns, apart from what those who own it give and take', async () => {
