@@ -270,13 +270,14 @@ function drawSummary({ workflows, money, durationMs }: SummaryEvent): readonly R
   const roles = Object.entries(workflows).map(([role, counts]) => {
     const parts = Object.entries(counts).filter(([, count]) => count > 0)
     const ended = parts.map(([state, count]) => `${count} ${state}`).join(', ') || 'nothing to do'
-    return [`${role}: ${ended}`, ...sumsOf(money[role])].join(', ')
+    return [`${role}: ${ended}`, ...sumsOf(money?.[role])].join(', ')
   })
-  return [row('■', 'summary', [...roles, `in ${span(durationMs)}`].join(' · '), 'green')]
+  const unknown = money === null ? ['what came of it: rolekeeper pnl'] : []
+  return [row('■', 'summary', [...roles, ...unknown, `in ${span(durationMs)}`].join(' · '), 'green')]
 }
 
 /** In the words of `pnl`, whose moved, gas and positions are what is realised. */
-function sumsOf(money: SummaryEvent['money'][Role] | undefined): readonly string[] {
+function sumsOf(money: NonNullable<SummaryEvent['money']>[Role] | undefined): readonly string[] {
   if (money === undefined) return []
   const { saidUsdMicros, realizedUsdMicros, markedUsdMicros } = money
   const expected = saidUsdMicros === undefined ? [] : [`expected ${gain(BigInt(saidUsdMicros))}`]

@@ -100,8 +100,12 @@ export type Undecided = {
 /** The accounts of a directory's signers, oldest page first. */
 export type AccountsReads = {
   readonly pages: () => Promise<readonly Page[]>
-  /** The newest pages of one signer, oldest first. */
-  readonly newest: (chainId: number, signer: Address, limit: number) => Promise<readonly Page[]>
+  /** The newest pages of one signer back to the first that is before what is asked about, and this one; oldest first. */
+  readonly backTo: (
+    chainId: number,
+    signer: Address,
+    isBefore: (page: Page) => boolean,
+  ) => Promise<readonly Page[]>
   /** What a role said up to here, and what came of it, is forgotten: Unix milliseconds, by the time of blocks. */
   readonly forgottenUntilMs: (role: Role) => number
   /** What is recorded and not forgotten, of all signers of a role or of one, in the order in which it was recorded. */
@@ -114,8 +118,8 @@ export type AccountsReads = {
 /** The same, for the process that keeps them. */
 export type Accounts = AccountsReads & {
   readonly last: (chainId: number, signer: Address) => Promise<Page | null>
-  /** The newest block that a page of anybody ends at; −1 before the first. */
-  readonly lastBlock: () => bigint
+  /** The newest block that a page of each signer ends at. */
+  readonly lastBlocks: () => ReadonlyMap<Address, bigint>
   /** Add a page, and resolve once it is on disk; false, and nothing is written, where it does not follow the last. */
   readonly add: (page: Page) => Promise<boolean>
   /** The oldest pages of a signer that end after a block. */
@@ -153,8 +157,12 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   return {
     ...readsOf(records),
     last: async (chainId, signer) => last(chainId, signer),
-    lastBlock: () =>
-      BigInt(Number(records.rows('SELECT max(to_block) AS number FROM pages')[0]?.number ?? -1)),
+    lastBlocks: () =>
+      new Map(
+        records
+          .rows('SELECT signer, max(to_block) AS number FROM pages GROUP BY signer')
+          .map(({ signer, number }) => [signer as Address, BigInt(Number(number))]),
+      ),
     add: async (page) => {
       const { chainId, signer, from, to } = page
       const added = await records.change(() => {
@@ -232,16 +240,27 @@ const absent = (directory: string) =>
 const forgottenUntilMs = (records: Records, role: Role) =>
   Number(records.rows('SELECT until_ms FROM forgotten WHERE role = ?', role)[0]?.until_ms ?? 0)
 
+/** More than these are not decoded for one that is asked for. */
+const PAGES_AT_ONCE = 20
+
 const readsOf = (records: Records): AccountsReads => ({
   pages: () =>
     records.bodiesByTurns<Page>(
       records.rows('SELECT rowid FROM pages ORDER BY chain_id, to_block, signer'),
       'SELECT body FROM pages WHERE rowid = ?',
     ),
-  newest: async (chainId, signer, limit) => {
-    const sql = 'SELECT rowid FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT ?'
-    const rows = records.rows(sql, chainId, signer.toLowerCase(), limit)
-    return records.bodiesByTurns<Page>(rows.toReversed(), 'SELECT body FROM pages WHERE rowid = ?')
+  backTo: async (chainId, signer, isBefore) => {
+    const sql = 'SELECT rowid FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC'
+    const rows = records.rows(sql, chainId, signer.toLowerCase())
+    const pages: Page[] = []
+    for (let at = 0; at < rows.length; at += PAGES_AT_ONCE) {
+      const next = rows.slice(at, at + PAGES_AT_ONCE)
+      for (const page of await records.bodiesByTurns<Page>(next, 'SELECT body FROM pages WHERE rowid = ?')) {
+        pages.push(page)
+        if (isBefore(page)) return pages.toReversed()
+      }
+    }
+    return pages.toReversed()
   },
   forgottenUntilMs: (role) => forgottenUntilMs(records, role),
   cases: async ({ role, chainId, signer }) => {

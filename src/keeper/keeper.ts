@@ -94,7 +94,7 @@ class ComposedKeeper implements Keeper {
   #waitsFor: RolekeeperError | null = null
   #sweptAtMs: number | null = null
   #behindServiceMs: number | null = null
-  #money: SummaryEvent['money'] = {}
+  #money: SummaryEvent['money'] = null
 
   constructor(
     config: RunConfig,
@@ -139,10 +139,10 @@ class ComposedKeeper implements Keeper {
     this.#opened.push(() => this.#traces?.close())
     this.#opened.push(watchControl({ seating, emit: this.#reports.emit, log: this.#log, clock: this.#clock }))
     const accounts = openAccounts(this.#config.directory)
-    const beganAt = accounts.lastBlock()
+    const began = accounts.lastBlocks()
     this.#opened.push(async () => {
       await accounts.close()
-      this.#money = await endedMoney(this.#config, beganAt)
+      this.#money = await endedMoney(this.#config, began)
     })
     const urls = await showItself(this.#config, this.#lookedAtBy(seating), {
       ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },

@@ -1,24 +1,25 @@
 import type { Address } from 'viem'
-import { type Period, periodOf } from '../accounts/period.ts'
+import { periodOf } from '../accounts/period.ts'
 import { resultsOf } from '../accounts/results.ts'
 import { workflowsOf } from '../accounts/workflows-of.ts'
 import type { Clock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
-import { type Accounts, readAccounts } from '../journal/accounts.ts'
+import { type Accounts, type Page, readAccounts } from '../journal/accounts.ts'
 import type { SummaryEvent } from '../ops/events.ts'
 import { createRenewed, type Renewed } from './renewed.ts'
 
-/** A run has a page for what moves at once, and one an hour: the summary is about as many at most. */
-const PAGES_MAX = 10_000
-
 /**
  * Sum up what the accounts of a run's signers say of it, by role, as `pnl` does from then on: read once they are closed, as a
- * page may have been entered until then. `beganAt` is the block that they ended at when the run began.
+ * page may have been entered until then.
+ * @param began the block that each account ended at when the run began.
  */
-export async function endedMoney(config: RunConfig, beganAt: bigint): Promise<SummaryEvent['money']> {
+export async function endedMoney(
+  config: RunConfig,
+  began: ReadonlyMap<Address, bigint>,
+): Promise<SummaryEvent['money']> {
   const accounts = readAccounts(config.directory)
   try {
-    return await sumUp(config, accounts, 0, ({ page }) => page.to.number > beganAt)
+    return await sumUp(config, accounts, ({ to, signer }) => to.number <= (began.get(signer) ?? -1n))
   } finally {
     await accounts.close()
   }
@@ -35,24 +36,23 @@ export type MoneyToday = Pick<Renewed<SummaryEvent['money']>, 'begin' | 'last'>
 export const createMoneyToday = (
   config: RunConfig,
   clock: Clock,
-  accounts: Pick<Accounts, 'newest'>,
+  accounts: Pick<Accounts, 'backTo'>,
 ): MoneyToday => {
   const read = async () => {
     const midnightMs = Math.floor(clock.nowMs() / DAY_MS) * DAY_MS
-    return sumUp(config, accounts, midnightMs, () => true)
+    return sumUp(config, accounts, ({ to }) => to.atMs < midnightMs)
   }
   return createRenewed(read, { clock, everyMs: () => TODAY_MS, onFailed: () => undefined })
 }
 
 async function sumUp(
   { chain, agents, deployment, fleet, directory }: RunConfig,
-  accounts: Pick<Accounts, 'newest'>,
-  sinceMs: number,
-  isIn: (one: Period[number]) => boolean,
+  accounts: Pick<Accounts, 'backTo'>,
+  isBefore: (page: Page) => boolean,
 ): Promise<SummaryEvent['money']> {
   const periodIn = async (signers: Iterable<Address>) => {
-    const pages = await Promise.all([...signers].map((each) => accounts.newest(chain.id, each, PAGES_MAX)))
-    return periodOf(pages.flat(), sinceMs).filter(isIn)
+    const pages = await Promise.all([...signers].map((each) => accounts.backTo(chain.id, each, isBefore)))
+    return periodOf(pages.flat(), 0).filter(({ page }) => !isBefore(page))
   }
   const period = await periodIn(new Set(agents.map(({ signer }) => signer.address)))
   const funds = await periodIn(deployment.funds.map(({ address }) => address))

@@ -15,7 +15,7 @@ type Shown = {
   readonly log: Log
   readonly version: string
   readonly candidates: readonly Candidate[]
-  readonly accounts: Pick<Accounts, 'newest'>
+  readonly accounts: Pick<Accounts, 'backTo'>
   /** Closed when the keeper stops, the last before the first. */
   readonly opened: (() => unknown)[]
 }

@@ -157,8 +157,11 @@ export type SummaryEvent = {
   readonly at: string
   readonly durationMs: number
   readonly workflows: Readonly<Record<Role, WorkflowCounts>>
-  /** What each role's accounts say of this run, as far as it is final: US dollars times 10^6, signed decimals. */
-  readonly money: Readonly<Record<Role, RoleMoney>>
+  /**
+   * What each role's accounts say of this run, as far as it is final: US dollars times 10^6, signed decimals. Null where they could
+   * not be added up before the end.
+   */
+  readonly money: Readonly<Record<Role, RoleMoney>> | null
 }
 
 /**

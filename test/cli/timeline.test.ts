@@ -174,6 +174,14 @@ const drawn = (events: readonly KeeperEvent[], colour = false) => {
 }
 
 describe('the timeline', () => {
+  it('says where to see what came of a run that could not be added up before its end', () => {
+    const summary = story.find((event) => event.type === 'summary')
+    if (summary?.type !== 'summary') throw new TypeError('there is no summary')
+    const [line] = drawn([{ ...summary, money: null }])
+    expect(line).toContain('· what came of it: rolekeeper pnl · in')
+    expect(line).not.toContain('realised')
+  })
+
   it('says who pulled a switch and why, and who took it back', () => {
     const event = { type: 'control', at: at(0), givenAt: at(0), by: 'anna@ops-1', reason: null } as const
     const lines = drawn([

@@ -468,8 +468,8 @@ inOrder('the console of a keeper, in a browser', () => {
         gasUsdMicros: gas,
       },
     ])
-    expect(Object.keys(money)).toContain('liquidator')
-    expect(Object.fromEntries(earned)).toMatchObject(money)
+    expect(Object.keys(money ?? {})).toContain('liquidator')
+    expect(Object.fromEntries(earned)).toMatchObject(money ?? {})
     const counts = (role: string, state: string) =>
       listed.filter((each) => each.role === role && each.state === state).length
     for (const [role, { parked: _, ...ended }] of Object.entries(workflows))

@@ -1,8 +1,8 @@
 import { reasonText } from '../../guard/reason-text.ts'
 import { aboutGiven, findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
-import { isNamed } from '../../journal/find-workflow.ts'
+import { isNamed, knownOf } from '../../journal/find-workflow.ts'
 import type { DecisionRow, JournalReads, Transition } from '../../journal/journal.ts'
-import { shownForm } from '../../journal/shown-form.ts'
+import { saysSomething, shownForm } from '../../journal/shown-form.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
@@ -38,10 +38,10 @@ type Figures = readonly (readonly [string, string])[]
 
 const DECISIONS_MAX = 20
 const WORKFLOWS_MAX = 5
-/** Workflows that the beginning of an id, or a subject, is looked for among: a keeper at work reads no more at once. */
+/** Ended workflows that the beginning of an id, or a subject, is looked for among: a keeper at work reads no more at once. */
 const NEWEST_MAX = 200
 
-type Reads = Pick<JournalReads, 'get' | 'list' | 'decisions' | 'transitions'>
+type Reads = Pick<JournalReads, 'get' | 'live' | 'list' | 'decisions' | 'transitions'>
 
 /**
  * Find why something was done or left, by what `explain` takes: an id, a transaction, a subject or parts of it, in any form that
@@ -49,10 +49,11 @@ type Reads = Pick<JournalReads, 'get' | 'list' | 'decisions' | 'transitions'>
  * @throws RolekeeperError `usage` where the ends that are shown are those of several.
  */
 export async function findWhy(about: string, journal: Reads, known: Deployment): Promise<Why> {
+  if (!saysSomething(about)) return { about, workflows: [], decisions: [] }
   const exact = await journal.get(about.trim().toLowerCase())
   const shown = shownForm(about)
   const isSubject = isOfSubject(about.trim())
-  const newest = exact === null ? await journal.list(NEWEST_MAX) : []
+  const newest = exact === null ? await knownOf(journal, NEWEST_MAX) : []
   const named = newest.filter((each) => isNamed(each, shown))
   const isAbout = isSubject ? aboutGiven([about], known, newest, ({ proposal }) => proposal.subject) : []
   const found = exact === null ? [...new Set([...named, ...isAbout])] : [exact]

@@ -154,12 +154,16 @@ it('prints of a run what its summary says', async () => {
     markedUsdMicros: row.marked,
     gasUsdMicros: row.gas,
   }
-  expect(await endedMoney(config as never, 0n)).toEqual({
+  expect(await endedMoney(config as never, new Map())).toEqual({
     liquidator: { saidUsdMicros: row.said, ...came },
   })
   expect(row.said).toBe('40000000')
+  // What one account had before the run is no part of it, whatever block others ended at.
+  const of = (block: bigint) => endedMoney(config as never, new Map([[SIGNER, block]]))
+  expect(await of(1_000n)).toEqual({})
+  expect(await of(0n)).toEqual({ liquidator: { saidUsdMicros: row.said, ...came } })
   // The seats of a fleet are with others once it ends.
-  expect(await endedMoney({ ...config, fleet: {} } as never, 0n)).toEqual({ liquidator: came })
+  expect(await endedMoney({ ...config, fleet: {} } as never, new Map())).toEqual({ liquidator: came })
 })
 
 it('prints what a share was worth, and not its base units', () => {

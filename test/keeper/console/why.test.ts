@@ -31,6 +31,7 @@ const asked: string[] = []
 /** A journal of one workflow, and of decisions about two borrowers. */
 const journal = {
   get: async (id: string) => (id === workflow.id ? workflow : null),
+  live: async (): Promise<readonly Workflow[]> => [],
   list: async (): Promise<readonly Workflow[]> => [workflow],
   decisions: async (text: string) => {
     asked.push(text)
@@ -72,6 +73,29 @@ describe('why', () => {
     expect(decisions[0]?.name).toBe(
       about === 'auction' ? 'auction 77' : about.replace(/^0x[^:]+:/, 'auction '),
     )
+  })
+
+  it('finds what waits for a person, however many are newer', async () => {
+    const waiting = { ...journal, list: async () => [], live: async () => [workflow] }
+    const { workflows } = await findWhy('3f2a', waiting, DEPLOYMENT)
+    expect(workflows.map(({ id }) => id)).toEqual([workflow.id])
+  })
+
+  it.each([
+    ['a pinned name in another case', 'AUCTION 77', [`${HOUSE}:77`]],
+    ['a subject that is written with a pinned name', 'mobility auction', ['mobility:auction']],
+    [
+      'a name and its address beside it',
+      `auction (${HOUSE.slice(0, 6)}…${HOUSE.slice(-4)})`,
+      [`${HOUSE}:77`],
+    ],
+    ['nothing by blanks and ellipses', ' …  …… ', []],
+  ])('finds %s', async (_, about, found) => {
+    const all = [`${HOUSE}:77`, 'mobility:auction']
+    const decisions = async (text: string) =>
+      all.filter((subject) => subject.includes(text)).map((subject) => decision(subject, 1))
+    const why = await findWhy(about, { ...journal, decisions, list: async () => [] }, DEPLOYMENT)
+    expect(why.decisions.map(({ subject }) => subject)).toEqual(found)
   })
 
   it('says what a workflow went through, and its transactions', async () => {
