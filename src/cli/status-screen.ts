@@ -53,7 +53,7 @@ const money = (micros: string | null) => (micros === null ? '-' : gain(BigInt(mi
 const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
   tableOf(
     'role',
-    ['mode', 'last act', 'acts', 'in flight', 'held', 'exposure', 'realised today', 'marked today'],
+    ['mode', 'last act', 'acts', 'under way', 'held', 'exposure', 'realised today', 'marked today'],
     status.roles,
     (role) => [
       ...[role.role, role.state === 'up' ? role.mode : role.state, ago(role.lastAct), String(role.acts)],

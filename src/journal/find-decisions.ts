@@ -25,7 +25,15 @@ export async function findDecisions(
   given: readonly string[],
   known: Deployment,
 ): Promise<readonly DecisionRow[]> {
-  const words = wordsOf(given, known)
+  const rows = await findBy(wordsOf(given, known), journal)
+  // Some subjects are written with a name, as what a policy declares.
+  return rows.length > 0 ? rows : await findBy(wordsOf(given, null), journal)
+}
+
+async function findBy(
+  words: readonly Word[],
+  journal: Pick<JournalReads, 'decisions'>,
+): Promise<readonly DecisionRow[]> {
   const [asked] = words.toSorted((one, other) => other.text.length - one.text.length)
   const all = asked === undefined ? [] : await journal.decisions(asked.text, LOOKED_MAX)
   const rows = meant(words, all, ({ subject }) => subject)
@@ -46,7 +54,10 @@ export const aboutGiven = <Row>(
   known: Deployment,
   rows: readonly Row[],
   subjectOf: (row: Row) => string,
-): readonly Row[] => meant(wordsOf(given, known), rows, subjectOf)
+): readonly Row[] => {
+  const found = meant(wordsOf(given, known), rows, subjectOf)
+  return found.length > 0 ? found : meant(wordsOf(given, null), rows, subjectOf)
+}
 
 /** What the words are all of, part by part; where they are that of nothing, what has all of them in it. */
 function meant<Row>(words: readonly Word[], rows: readonly Row[], subjectOf: (row: Row) => string) {
@@ -55,8 +66,11 @@ function meant<Row>(words: readonly Word[], rows: readonly Row[], subjectOf: (ro
 }
 
 /** As a subject is written: in parts, or as words, which is how screens show it. */
-const wordsOf = (given: readonly string[], known: Deployment): readonly Word[] =>
-  given.flatMap((each) => each.trim().split(/[\s:]+/)).map((word) => wordOf(word, known))
+const wordsOf = (given: readonly string[], known: Deployment | null): readonly Word[] =>
+  given
+    .flatMap((each) => each.split(/[\s:()]+/))
+    .filter((word) => word !== '')
+    .map((word) => wordOf(word, known))
 
 const areIn = (words: readonly Word[], subject: string): boolean => words.every((word) => isIn(word, subject))
 
@@ -70,8 +84,8 @@ const partsOf = (subject: string): readonly string[] => subject.toLowerCase().sp
 const isIn = ({ text, isPart, isShortened }: Word, subject: string): boolean =>
   partsOf(subject).some(isPart) || (!isShortened && subject.toLowerCase().includes(text))
 
-function wordOf(word: string, known: Deployment): Word {
-  const address = pinnedUnder(word, known)
+function wordOf(word: string, known: Deployment | null): Word {
+  const address = known === null ? null : pinnedUnder(word, known)
   if (address !== null) return { text: address, isPart: (part) => part === address, isShortened: false }
   // Lot 7 is not lot 77.
   if (/^\d+$/.test(word)) return { text: word, isPart: (part) => part === word, isShortened: false }

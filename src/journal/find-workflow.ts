@@ -32,7 +32,10 @@ export async function findWorkflow(
     const archives = await journal.archivedBy()
     const elsewhere =
       archives.length === 0 ? '' : `; what ended long ago is in the archives of ${archives.join(', ')}`
-    throw notFound(`No workflow begins with "${what}".`, `see: rolekeeper workflows list${elsewhere}`)
+    throw notFound(
+      `No workflow begins with "${what}" of those under way and the newest ${NEWEST_MAX}.`,
+      `write all of its id, by which an older one is found, or see: rolekeeper workflows list${elsewhere}`,
+    )
   }
   if (second !== undefined) {
     const all = matches.map(({ id, role, state }) => `${id.slice(0, 12)} (${role}, ${state})`)

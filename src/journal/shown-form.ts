@@ -12,6 +12,9 @@ export function shownForm(text: string): ShownForm {
   return { head, tail }
 }
 
+/** Whether there is enough in what a person gives to look for: at least 4 letters or digits. Pure. */
+export const saysSomething = (given: string): boolean => given.replace(/[^\p{L}\p{N}]/gu, '').length >= 4
+
 /** Whether a text is what was given. Pure. */
 export const isShownAs = (text: string, { head, tail }: ShownForm): boolean => {
   const lower = text.toLowerCase()

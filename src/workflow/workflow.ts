@@ -254,5 +254,8 @@ export function move(
     !isTerminal(state) || workflow.slots.every((slot) => slot.state === 'final'),
     `workflow ${workflow.id}: ${state} would leave a claimed nonce without an end`,
   )
-  return { ...workflow, ...learned, state, updatedAtMs: nowMs, strikes: 0 }
+  const { note, ...rest } = workflow
+  // Why it was once thought to fail is no part of a success.
+  const known = note === undefined || state === 'succeeded' ? rest : { ...rest, note }
+  return { ...known, ...learned, state, updatedAtMs: nowMs, strikes: 0 }
 }

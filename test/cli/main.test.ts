@@ -208,6 +208,7 @@ describe('the command line', () => {
       'error usage: --reason is no JSON object of words and numbers.',
     ],
     ['nothing to reject', ['reject'], 'error usage: Say what to reject. Fix: write `reject ID`'],
+    ['blanks and ellipses to explain', ['explain', ' …… '], 'says too little to explain.'],
     ['nothing to explain', ['explain'], 'error usage: Say what to explain.'],
   ])('refuses %s in one line and exits with 2', async (_, args, line) => {
     const { code, out, err } = await rolekeeper(args)
@@ -403,7 +404,7 @@ describe('the journal on the command line', () => {
     expect((await ask('workflows', 'show', 'a1')).err).toContain('Several workflows begin with "a1".')
     expect(await ask('workflows', 'show', '99')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('No workflow begins with "99".'),
+      err: expect.stringContaining('No workflow begins with "99" of those under way'),
     })
   })
 

@@ -37,6 +37,13 @@ describe('a workflow’s states', () => {
   })
 })
 
+it('forgets in a success why a workflow was once thought to fail', () => {
+  const note = { check: 'position_healthy', message: 'The position is sound.' }
+  const confirmed = { ...workflowOf('confirmed'), note }
+  expect(move(confirmed, 'succeeded', 1).note).toBeUndefined()
+  expect(move(confirmed, 'unconfirmed', 1).note).toEqual(note)
+})
+
 describe('an attempt', () => {
   const ordered = attemptOf({ state: 'ordered' })
   const sent: Attempt = { ...ordered, state: 'sent', raw: '0x02', hash: '0x03' }

@@ -4,7 +4,7 @@ import { findDecisions, isOfSubject } from '../../journal/find-decisions.ts'
 import { findWorkflow } from '../../journal/find-workflow.ts'
 import type { DecisionRow } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
-import { notFound } from '../../journal/shown-form.ts'
+import { notFound, saysSomething } from '../../journal/shown-form.ts'
 import { workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
@@ -34,8 +34,11 @@ market:vault:borrower, or of report:source), what was last decided about it and 
   argumentsMax: 6,
   run: async ({ json, ...given }, words, io) => {
     const what = words.join(' ')
-    if (what.length < 4)
-      throw usageError('Say what to explain.', 'give an id or a part of a subject, at least 4 characters')
+    if (!saysSomething(what))
+      throw usageError(
+        what === '' ? 'Say what to explain.' : `"${printable(what)}" says too little to explain.`,
+        'give an id or a part of a subject, at least 4 letters or digits',
+      )
     const place = await placeOf(given, io)
     const known = deploymentAt(given, place)
     await readJournal(place, async (journal) => {

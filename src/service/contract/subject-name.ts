@@ -26,6 +26,11 @@ export function subjectName(subject: string, known: PinnedDeployment): string {
   return subject.split(':').map(nameOf).join(' ')
 }
 
-/** Find what is pinned under a name; null where nothing is. Pure. */
-export const pinnedUnder = (name: string, known: PinnedDeployment): string | null =>
-  namedOf(known).find((each) => each.name === name)?.address ?? null
+/** Find what is pinned under a name, in whatever case where no other differs by that alone; null where nothing is. Pure. */
+export function pinnedUnder(name: string, known: PinnedDeployment): string | null {
+  const named = namedOf(known)
+  const alike = named.filter((each) => each.name?.toLowerCase() === name.toLowerCase())
+  const exact = alike.find((each) => each.name === name)
+  const isOne = new Set(alike.map(({ address }) => address)).size === 1
+  return (exact ?? (isOne ? alike[0] : undefined))?.address ?? null
+}

@@ -156,12 +156,17 @@ export const none = (place, isEmpty, text) =>
 export const section = (place, name, title, make = () => h('div')) =>
   once(place, name, () => h('section', { 'aria-label': title }, h('h2', {}, title), make())).lastElementChild
 
-/** How a state of a workflow is coloured. */
+/** How the end of a workflow is coloured. */
 const STATES = {
   succeeded: 'ok',
   shadowed: 'ok',
   reverted: 'failing',
+  partial: 'failing',
+  unconfirmed: 'failing',
   quarantined: 'failing',
   refused: 'warning',
+  expired: 'warning',
+  superseded: 'warning',
+  cancelled: 'warning',
 }
 export const stateOf = (state) => STATES[state] ?? 'going'

@@ -70,7 +70,7 @@ export function health(place, { facets = [], roles = [], nodes = [], alarms = []
   )
   const folded = once(place, 'well', () => h('details', {}, h('summary'), h('dl', { class: 'figures' })))
   folded.hidden = well.length === 0
-  folded.firstElementChild.textContent = `${plural(well.length, 'part')} well`
+  folded.firstElementChild.textContent = `${plural(well.length, 'facet')} well`
   list(
     folded.lastElementChild,
     well.flatMap((each) => [

@@ -1,12 +1,15 @@
 import { h, list, once } from './dom.js'
 
-const UNDER_WAY = ['under way', 'A workflow that has not ended, from the decision to its final block.']
+const UNDER_WAY = ['under way', 'A workflow that has not ended, one that waits for a person too.']
 const SAFE = [
   'SAFE',
   'A signer is in doubt: nothing new is signed with its key, and what is public already is followed to its end.',
 ]
-const REALISED = ['realised', 'What came in less what went out and gas, by final blocks of the chain.']
-const MARKED = ['marked', 'What was received and is not sold yet, by the prices of that hour.']
+const REALISED = [
+  'realised',
+  'What moved, with what is in escrow, claims and shares, less gas; by final blocks.',
+]
+const MARKED = ['marked', 'What prices did to what was held. Nothing was sold.']
 const LAST_DECISION = [
   'last decision',
   'The rule that ended the last look at this row, and its reason. A click shows the figures.',
@@ -29,17 +32,18 @@ const WORDS = {
   workflows: [
     ['discovered', 'A role decided to act.'],
     ['requested, prepared', 'The service was asked for the calls, and answered.'],
-    [
-      'attested, cleared',
-      'The answer and its simulation passed every check, and budgets and a nonce are taken.',
-    ],
-    ['in flight', 'Signed, and sent to the nodes; not yet in a final block.'],
+    ['attested', 'What the answer asks for passed every check that needs no chain.'],
+    ['cleared', 'It was simulated on our nodes and passed every check.'],
+    ['in flight', 'Its nonces and budgets are taken. It is signed, sent, and followed to a final block.'],
     ['confirmed', 'In a final block. The service does not show the effect yet.'],
     ['succeeded', 'In a final block, and the service shows the effect.'],
     ['shadowed', 'All was done but the signature. What would have come is scored later.'],
     ['refused', 'A check said no, and nothing was sent.'],
-    ['expired', 'The time that the service gave was over before it could be done.'],
-    ['cancelled', 'What it was for was gone, and its nonce was spent on an empty transaction.'],
+    ['expired', 'A time was over first: that of the answer, of the clearance, or for a person to answer.'],
+    [
+      'cancelled',
+      'A person said no, or what it was for was gone. A nonce that it had took an empty transaction.',
+    ],
     ['reverted, partial', 'It failed on chain: nothing of it was done, or only the first part.'],
     ['superseded', 'A transaction that this keeper did not sign took its nonce.'],
     ['unconfirmed', 'In a final block, but the service never showed the effect.'],
@@ -76,22 +80,22 @@ const WORDS = {
     ['live, leading', 'A bid that stands; the one that would win now.'],
   ],
   money: [
-    ['expected', 'What a role expected to gain when it decided, of opportunities that are decided.'],
+    ['expected', 'What a role expected of the workflows that succeeded, each opportunity once.'],
     REALISED,
     MARKED,
     ['gas', 'What transactions cost, failed ones and cancellations with them.'],
   ],
   budgets: [
-    ['used', 'The part of a limit of the policy that is spent or reserved, over the span in its name.'],
+    ['%', 'The part of a limit of the policy that is spent or reserved, over the span in its name.'],
     ['free again', 'A sum leaves a limit over a span once it is older than the span.'],
   ],
   approvals: [
-    ['digest', 'The hash of exactly these calls. A yes is for one digest: calls that differ need another.'],
+    ['hash', 'Names what is asked: role, chain, signer, calls and rules. A yes is for one hash alone.'],
     ['held', 'A proposal above what its role may do alone.'],
   ],
   health: [
     [
-      'part',
+      'facet',
       'One thing that is well or not by itself. What only suffers from another names it and has no fix of its own.',
     ],
     ['open nonces', 'Signed transactions of a key that are not in a final block yet.'],

@@ -46,8 +46,9 @@ const POSITIONS = [
 function totals(rows) {
   const owed = (some) => usd(some.reduce((sum, { debtUsd }) => sum + (debtUsd ?? 0), 0))
   const under = rows.filter(({ health }) => health !== null && health < 1)
-  const all = `${plural(rows.length, 'borrower')}, ${owed(rows)} of debt`
-  return `${all}; under water: ${under.length === 0 ? 'none' : `${plural(under.length, 'borrower')}, ${owed(under)}`}`
+  const who = plural(new Set(rows.map(({ borrower }) => borrower)).size, 'borrower')
+  const all = `${who}, ${plural(rows.length, 'position')}, ${owed(rows)} of debt`
+  return `${all}; under water: ${under.length === 0 ? 'none' : `${plural(under.length, 'position')}, ${owed(under)}`}`
 }
 
 /** Borrowers by health and size, the nearest to liquidation first. */
@@ -185,15 +186,19 @@ function band({ sources, reportedValue, bandMin, bandMax }) {
       : h('span', { class: 'reported', part: part(reportedValue), title: `reported ${reportedValue}` }),
     sources
       .filter(({ value }) => value !== null)
-      .map(({ source, value, check }) =>
+      .map((each) =>
         h('span', {
-          class: check === null && value >= bandMin && value <= bandMax ? 'source' : 'source out',
-          part: part(value),
-          title: `${source} ${value}`,
+          class: counts(each, { bandMin, bandMax }) ? 'source' : 'source out',
+          part: part(each.value),
+          title: `${each.source} ${each.value}`,
         }),
       ),
   )
 }
+
+/** Whether a source's value is one of those that a report is made of. */
+const counts = ({ value, check }, { bandMin, bandMax }) =>
+  check === null && (bandMin === null || bandMax === null || (value >= bandMin && value <= bandMax))
 
 const SOURCES = ['source', 'says', 'of', 'counts']
 
@@ -211,13 +216,15 @@ export function navs(place, { navs: rows = [], roles }) {
         shown.body,
         sources,
         ({ source }) => source,
-        ({ source, text, asOfS, check }) =>
+        (each) =>
           row(
             SOURCES,
-            source,
-            h('strong', {}, text ?? '?'),
-            when(asOfS === null ? null : asOfS * 1_000),
-            badge(check === null ? 'ok' : 'failing', check ?? 'yes'),
+            each.source,
+            h('strong', {}, each.text ?? '?'),
+            when(each.asOfS === null ? null : each.asOfS * 1_000),
+            counts(each, nav)
+              ? badge('ok', 'yes')
+              : badge('failing', each.check ?? 'too far from the median'),
           ),
       )
       return h(
