@@ -25,9 +25,15 @@ export async function findDecisions(
   given: readonly string[],
   known: Deployment,
 ): Promise<readonly DecisionRow[]> {
-  const rows = await findBy(wordsOf(given, known), journal)
-  // Some subjects are written with a name, as what a policy declares.
-  return rows.length > 0 ? rows : await findBy(wordsOf(given, null), journal)
+  const found = await Promise.all(readings(given, known).map((words) => findBy(words, journal)))
+  const rows = new Map(found.flat().map((row) => [`${row.role} ${row.subject} ${row.atMs}`, row]))
+  return [...rows.values()].toSorted((one, other) => other.atMs - one.atMs)
+}
+
+/** How the words may be meant: a pinned name is an address in most subjects, and stands as it is in what a policy names. */
+function readings(given: readonly string[], known: Deployment): readonly (readonly Word[])[] {
+  const [pinned, plain] = [wordsOf(given, known), wordsOf(given, null)]
+  return pinned.every(({ text }, index) => text === plain[index]?.text) ? [pinned] : [pinned, plain]
 }
 
 async function findBy(
@@ -55,8 +61,8 @@ export const aboutGiven = <Row>(
   rows: readonly Row[],
   subjectOf: (row: Row) => string,
 ): readonly Row[] => {
-  const found = meant(wordsOf(given, known), rows, subjectOf)
-  return found.length > 0 ? found : meant(wordsOf(given, null), rows, subjectOf)
+  const found = new Set(readings(given, known).flatMap((words) => meant(words, rows, subjectOf)))
+  return rows.filter((row) => found.has(row))
 }
 
 /** What the words are all of, part by part; where they are that of nothing, what has all of them in it. */

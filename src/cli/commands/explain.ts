@@ -8,7 +8,7 @@ import { notFound, saysSomething } from '../../journal/shown-form.ts'
 import { workflowName } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
-import { isHeld, type Workflow } from '../../workflow/workflow.ts'
+import { isHeld, isTerminal, type Workflow } from '../../workflow/workflow.ts'
 import { command, usageError } from '../command.ts'
 import { configOf, deploymentAt } from '../figures.ts'
 import { jsonLines } from '../json.ts'
@@ -63,7 +63,12 @@ market:vault:borrower, or of report:source), what was last decided about it and 
 function workflowText(workflow: Workflow, lines: readonly string[], known: Deployment, at: string): string {
   const { id, role, state, proposal, note, createdAtMs } = workflow
   const ending =
-    note === undefined ? [] : ['', `It is ${state}: ${note.check}. ${printable(note.message, LINE_MAX)}`]
+    note === undefined
+      ? []
+      : [
+          '',
+          `It is ${state.replaceAll('_', ' ')}${isTerminal(state) ? '' : '; a check refused it meanwhile'}: ${note.check}. ${printable(note.message, LINE_MAX)}`,
+        ]
   const standing = isHeld(workflow)
     ? `It waits for a person: ${printable(workflow.hold?.message ?? '', LINE_MAX)} Answer with rolekeeper approve ${id.slice(0, 8)}${at}, or rolekeeper reject ${id.slice(0, 8)}${at}.`
     : state === 'succeeded'

@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import { type Address, maxUint256 } from 'viem'
 import type { z } from 'zod'
 import { invariant, type Refusal, refuse } from '../../errors.ts'
 import { usd } from '../../readable.js'
@@ -122,6 +122,10 @@ function checkMarket(
   )
 }
 
+/** Who owes nothing has the largest health that there is. */
+const healthText = (healthWad: bigint): string =>
+  healthWad === maxUint256 ? 'that of a borrower without debt' : decimal(healthWad / 10n ** 12n, 6)
+
 /** Demand an unhealthy position, and a repayment that it allows and we can pay. */
 function checkRepayment(
   { repay, market, deployment }: Liquidation,
@@ -133,7 +137,7 @@ function checkRepayment(
   if (healthWad >= WAD) {
     return refuse(
       'position_healthy',
-      `The health factor is ${decimal(healthWad, 18)}, not below 1: somebody was first, or the price moved.`,
+      `The health factor is ${healthText(healthWad)}, not below 1: somebody was first, or the price moved.`,
     )
   }
   if (owed === null || factorBps === null) return unread('the debt and the close factor')

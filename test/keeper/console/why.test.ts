@@ -65,13 +65,13 @@ describe('why', () => {
     ['by the ends of its house', `${HOUSE.slice(0, 6)}…${HOUSE.slice(-4)}:77`, [0]],
     ['a bid of it', 'auction 77 bid 4', [2]],
     ['another one’s bid', 'auction 4 bid 77', [3]],
-    ['the house alone', 'auction', [0, 1, 2, 3]],
+    ['the house alone, newest first', 'auction', [3, 2, 1, 0]],
   ])('finds a lot and no other: %s', async (_, about, found) => {
     const lots = { ...journal, decisions: async () => LOTS.map(decision) }
     const { decisions } = await findWhy(about, lots, DEPLOYMENT)
     expect(decisions.map(({ atMs }) => atMs)).toEqual(found)
     expect(decisions[0]?.name).toBe(
-      about === 'auction' ? 'auction 77' : about.replace(/^0x[^:]+:/, 'auction '),
+      about === 'auction' ? 'auction 4 bid 77' : about.replace(/^0x[^:]+:/, 'auction '),
     )
   })
 
@@ -84,6 +84,7 @@ describe('why', () => {
   it.each([
     ['a pinned name in another case', 'AUCTION 77', [`${HOUSE}:77`]],
     ['a subject that is written with a pinned name', 'mobility auction', ['mobility:auction']],
+    ['all about what is pinned, by its name', 'auction', [`${HOUSE}:77`, 'mobility:auction']],
     [
       'a name and its address beside it',
       `auction (${HOUSE.slice(0, 6)}…${HOUSE.slice(-4)})`,
