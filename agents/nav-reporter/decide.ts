@@ -1,4 +1,4 @@
-import { span } from '../../src/readable.js'
+import { plural, span } from '../../src/readable.js'
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
 import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
 import { unconfirmed } from './confirm.ts'
@@ -215,6 +215,6 @@ function shortOf(
     alarm: {
       fix: 'look at the sources that the message names; nothing is reported until enough of them agree.',
     },
-    message: `${accepted.length} sources agree; the policy demands ${quorum}: ${why}.`,
+    message: `${plural(accepted.length, 'source')} agree${accepted.length === 1 ? 's' : ''}; the policy demands ${quorum}: ${why}.`,
   }
 }

@@ -1,6 +1,7 @@
 import { keccak256, stringToHex } from 'viem'
 import { type Clock, endsWithin } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
+import { plural } from '../readable.js'
 import type { Endpoint } from './endpoint.ts'
 
 /** One question to the reading nodes. */
@@ -247,7 +248,7 @@ export function quorumMissing(
   const why = failures.map(({ shortMessage }) => ` ${shortMessage}`).join('')
   return new RolekeeperError(
     'node.quorum_missing',
-    `${facts.answered} reading nodes answered ${facts.method}; ${facts.agree} must say the same.${why}`,
+    `${plural(facts.answered, 'reading node')} answered ${facts.method}; ${facts.agree} must say the same.${why}`,
     {
       fix: 'look at the nodes that do not answer, or add one to `chain.nodes.read`.',
       facts: { ...facts, failed: failures.map(({ code }) => code).join(' ') },

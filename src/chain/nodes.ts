@@ -179,7 +179,7 @@ export const LEFT_ALONE = 'left_alone'
 export type NodeHealth = {
   readonly node: string
   readonly state: 'ok' | 'behind' | 'slow' | 'down' | 'other_fork' | 'alone'
-  /** When it was first seen so, milliseconds of the monotonic clock. */
+  /** Since when it is `ok`, or is not, milliseconds of the monotonic clock. */
   readonly sinceMs: number
   /** Null until it has shown a head. */
   readonly blocksBehind: number | null

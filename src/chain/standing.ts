@@ -64,7 +64,10 @@ export function createStanding(options: StandingDeps): Standing {
     const state = stateOf(node)
     const last = since.get(node)
     if (last?.state === state) return last
-    const now = { state, sinceMs: state === 'slow' ? slowness.sinceMs(node) : clock.monotonicMs() }
+    const nowMs = state === 'slow' ? slowness.sinceMs(node) : clock.monotonicMs()
+    // From one trouble to another it was not well meanwhile.
+    const isWorse = last !== undefined && last.state !== 'ok' && state !== 'ok'
+    const now = { state, sinceMs: isWorse ? last.sinceMs : nowMs }
     since.set(node, now)
     return now
   }

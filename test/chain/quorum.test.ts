@@ -111,10 +111,20 @@ describe('the head', () => {
     expect(await heads(nodes, 4, grow)).toEqual([10n, 11n, 12n, 13n])
     expect((await nodes.finalized()).number).toBe(9n)
     expect(nodes.health()[0]).toMatchObject({ node: 'still', state: 'behind', blocksBehind: 3 })
+    // One that goes down meanwhile was not well in between.
+    const sinceMs = nodes.health()[0]?.sinceMs
+    still.down = true
+    await until(async () => {
+      await nodes.head()
+      expect(nodes.health()[0]).toMatchObject({ state: 'down', sinceMs })
+    })
     // It comes back by itself.
+    still.down = false
     still.tip = 13
-    await nodes.head()
-    expect(nodes.health()[0]).toMatchObject({ state: 'ok', blocksBehind: 0 })
+    await until(async () => {
+      await nodes.head()
+      expect(nodes.health()[0]).toMatchObject({ state: 'ok', blocksBehind: 0 })
+    })
   })
 
   it('stands still where one of two does, and it is said which', async () => {
@@ -199,7 +209,7 @@ describe('the head', () => {
     const { nodes } = join([a, b])
     b.down = true
     await expect(nodes.head()).rejects.toThrow(
-      /^1 reading nodes answered eth_getBlockByNumber; 2 must say the same\. Node b .*\. Fix:/,
+      /^1 reading node answered eth_getBlockByNumber; 2 must say the same\. Node b .*\. Fix:/,
     )
     expect(nodes.health()[1]).toMatchObject({ node: 'b', state: 'down' })
     b.down = false

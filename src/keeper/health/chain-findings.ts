@@ -120,15 +120,19 @@ export const nodeFindings = (health: readonly NodeHealth[], monotonicMs: number)
     const where = { facet: 'node', about: node.node } as const
     const ms = monotonicMs - node.sinceMs
     if (node.state === 'ok' || ms <= LEFT_OUT_MS_MAX) return { ...where, state: 'ok', message: node.state }
-    return { ...where, state: node.state === 'down' ? 'failing' : 'warning', error: leftOut(node, ms) }
+    const error = leftOut(node, ms, health.length)
+    return { ...where, state: node.state === 'down' ? 'failing' : 'warning', error }
   })
 
-const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number) =>
+const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number, nodes: number) =>
   new RolekeeperError(
     'node.left_out',
-    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long.${lastErrorCode === null ? '' : ` Its last error was ${lastErrorCode}.`} The others are asked first.`,
+    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, and not well for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long.${lastErrorCode === null ? '' : ` Its last error was ${lastErrorCode}.`}${nodes === 1 ? '' : ' The others are asked first.'}`,
     {
-      fix: 'look at this node: while it is so, there is one fewer to agree.',
+      fix:
+        nodes === 1
+          ? 'look at this node: there is no other, and while it is so everything is late.'
+          : 'look at this node: while it is so, there is one fewer to agree.',
       facts: { node, state, blocksBehind, lastErrorCode },
       retry: 'later',
     },

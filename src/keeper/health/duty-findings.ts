@@ -106,7 +106,7 @@ function budgetError(role: Role, how: 'spent' | 'nearly_spent', budget: BudgetSt
     `budget.${how}`,
     `The ${role} has used ${usedText(budget)} (${name}); ${left} are left, and ${frees}.`,
     {
-      fix: `find out what used it, with \`rolekeeper workflows list\`: it frees itself. Where that was right, raise ${setting} in its policy.`,
+      fix: `see what used it with \`rolekeeper workflows list\`. It frees itself as that gets older; where that was right, raise ${setting} in its policy.`,
       facts: { role, check: name },
       retry: 'later',
     },

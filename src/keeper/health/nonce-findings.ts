@@ -27,8 +27,10 @@ export function noncesFinding(
 ): Finding {
   const where = { facet: 'nonces', about: role } as const
   const [error] = mine.flatMap((workflow) => overdueOf(workflow, nowMs))
-  if (error !== undefined) return { ...where, state: 'failing', error }
   const passedBy = passedByOf(mine, head, nowMs)
+  // What keeps it from landing says more than for how long it has not.
+  if (error !== undefined)
+    return { ...where, state: 'failing', error: error.code === 'nonce.stuck' ? (passedBy ?? error) : error }
   if (passedBy !== undefined) return { ...where, state: 'warning', error: passedBy }
   return { ...where, state: 'ok', message: `${plural(mine.length, 'workflow')} live` }
 }
@@ -53,7 +55,7 @@ const noncePassedBy = ({ id }: Workflow, { nonce, signer }: Slot, blocks: bigint
     'nonce.passed_by',
     `Nonce ${nonce} of ${signer} was sent ${blocks} blocks ago, offers more than the base fee, and is in none.`,
     {
-      fix: 'ask a node for the transaction (`rolekeeper workflows show` has its hash): one that takes it and does not have it swallows what is sent; put another into `chain.nodes.send`.',
+      fix: `ask a node for the transaction (\`rolekeeper workflows show ${id.slice(0, 8)}\` has its hash): one that takes it and does not have it swallows what is sent; put another into \`chain.nodes.send\`.`,
       facts: { workflow: id, nonce, signer },
       retry: 'later',
     },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Head } from '../../../src/chain/nodes.ts'
-import { overdueOf, passedByOf } from '../../../src/keeper/health/nonce-findings.ts'
+import { noncesFinding, overdueOf, passedByOf } from '../../../src/keeper/health/nonce-findings.ts'
 import type { Attempt, Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { attemptOf, proposalOf, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -63,4 +63,15 @@ it.each<[string, Partial<Attempt>, Given, string | undefined]>([
   } as const
   const workflow = workflowOf('in_flight', { slots: [slotOf({ state: slot, attempts: [attempt] })] })
   expect(passedByOf([workflow], { ...head, ...block }, nowMs)?.code).toBe(code)
+})
+
+it('says of a nonce that is stuck that it is passed by, where that is why', () => {
+  const attempt = attemptOf({ state: 'sent', sentAtBlock: 100n, maxFeePerGasWei: 999n })
+  const workflow = workflowOf('in_flight', { slots: [slotOf({ attempts: [attempt] })] })
+  const at = (baseFeePerGasWei: bigint) => {
+    const head = { number: 103n, hash: '0x1', parentHash: '0x0', timestampS: 0, baseFeePerGasWei } as const
+    const finding = noncesFinding('liquidator', [workflow], head, 100_000)
+    return finding.state === 'failing' ? finding.error.code : finding.state
+  }
+  expect([at(999n), at(1_000n)]).toEqual(['nonce.passed_by', 'nonce.stuck'])
 })

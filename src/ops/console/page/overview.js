@@ -94,8 +94,19 @@ export function overview(place, parts) {
   list(newest, flows.slice(0, 8), ({ id }) => id, flowLine)
 }
 
+/** Whether a role can do anything, and what keeps it from that. */
+function standing({ state, safe, key, killed, paused }) {
+  if (state !== 'up') return [state, state]
+  if (killed) return ['failing', 'killed']
+  if (safe.length > 0) return ['failing', 'SAFE']
+  if (key !== null && key !== 'ok') return ['failing', `key ${key}`]
+  return paused ? ['warning', 'paused'] : ['up', 'at work']
+}
+
 const switchOf = ({ role }, { control, acts }) => ({
   acts,
+  killed: control.killed,
+  pausedAll: control.paused,
   paused: control.pulled.some((each) => each.switch === 'pause' && each.role === role),
 })
 
@@ -142,11 +153,13 @@ function roleCard({
   held,
   balance,
   safe,
+  key,
   acts,
+  killed,
   paused,
+  pausedAll,
 }) {
-  const word = safe.length > 0 ? 'failing' : paused && state === 'up' ? 'warning' : state
-  const said = safe.length > 0 ? 'SAFE' : state === 'up' ? (paused ? 'paused' : 'at work') : state
+  const [word, said] = standing({ state, safe, key, killed, paused: paused || pausedAll })
   return h(
     'article',
     { class: 'card', 'data-state': word },
