@@ -43,7 +43,7 @@ function scheduled(
   const last = newest(report)
   const isFirst = last === null || last.submittedAtS === 0
   const dueOf = (atS: number, told: Pick<Due, 'check' | 'message' | 'chosen'>): Due => ({
-    ...{ what: 'nav report', subject: name, sinceMs: atS * 1_000, untilMs: (atS + lateSMax) * 1_000 },
+    ...{ what: 'NAV report', subject: name, sinceMs: atS * 1_000, untilMs: (atS + lateSMax) * 1_000 },
     ...{ graceMs: Math.max(1, lateSMax * 500), ...told },
     ...(isFirst ? {} : { lastAtMs: last.valuationTimeS * 1_000 }),
   })
@@ -63,6 +63,6 @@ function heartbeat(report: ReportSeen, { interim }: ReportPolicy, nowS: number, 
   if (interim === undefined || last === null || last.submittedAtS === 0) return []
   const atS = last.valuationTimeS + interim.heartbeatS
   const message = `The last report is of ${moment(last.valuationTimeS)}; an interim one follows at ${moment(atS)}.`
-  const place = { what: 'interim nav report', subject: report.name, sinceMs: atS * 1_000 }
+  const place = { what: 'interim NAV report', subject: report.name, sinceMs: atS * 1_000 }
   return [{ ...place, graceMs: interim.everyS * 1_000, ...(atS > nowS ? { message } : why(message)) }]
 }

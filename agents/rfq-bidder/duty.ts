@@ -69,14 +69,14 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
     if (rfq.status === 'open') {
       const sinceS = rfq.terms.book === 'open' ? rfq.closesAtS - policy.rfq.lastCallS : null
       const place = {
-        what: 'rfq bid',
+        what: 'RFQ bid',
         subject: rfq.id,
         ...closing(rfq, sinceS, policy.rfq.lastCallS, policy, seen),
       }
       return [...refunds, owes(place, isOn(rfq))]
     }
     if (rfq.status !== 'closed' || !own.some(({ status }) => status === 'live')) return refunds
-    const place = { what: 'rfq to finalize', subject: rfq.id, sinceMs: rfq.closesAtS * 1_000 }
+    const place = { what: 'RFQ to finalize', subject: rfq.id, sinceMs: rfq.closesAtS * 1_000 }
     return [...refunds, owes({ ...place, graceMs: FINALIZE_GRACE_MS }, isOn(rfq))]
   }
   const ofAuction = (lot: AuctionSeen): readonly Due[] => [

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import { span } from '../readable.js'
 import { createBatches } from './batches.ts'
 import type { NodeAddress, RpcAnswer, Unanswered } from './json-rpc.ts'
 
@@ -35,7 +36,7 @@ function unanswered(
   why: Unanswered,
 ): RolekeeperError {
   if (why.kind === 'timeout') {
-    return new RolekeeperError('node.timeout', `Node ${name} did not answer within ${timeoutMs} ms.`, {
+    return new RolekeeperError('node.timeout', `Node ${name} did not answer within ${span(timeoutMs)}.`, {
       fix: 'check the node, or add another one to `chain.nodes`.',
       facts: { node: name, timeoutMs },
       retry: 'later',

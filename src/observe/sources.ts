@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { Agent, request } from 'undici'
 import type { Answer, Question } from '../../agents/agent.ts'
 import type { Clock } from '../clock.ts'
+import { span } from '../readable.js'
 import { isSigned, type SourceKey } from './source-signature.ts'
 
 type Secret = { readonly reveal: () => string }
@@ -148,7 +149,8 @@ async function readCapped(file: string): Promise<Uint8Array | Answer> {
 /** Map what undici and the file system throw; their messages may hold the place and are not shown. */
 function failureOf(error: unknown, timeoutMs: number): Answer {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
-  if (name === 'TimeoutError') return refused('source_timeout', `It did not answer within ${timeoutMs} ms.`)
+  if (name === 'TimeoutError')
+    return refused('source_timeout', `It did not answer within ${span(timeoutMs)}.`)
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return refused('source_too_large', TOO_LARGE)
   return refused('source_unreadable', `It cannot be read (${code ?? 'unknown'}).`)
 }

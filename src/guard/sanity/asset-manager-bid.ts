@@ -156,7 +156,9 @@ function checkLot(
   if (state !== OPEN_LOT_CODE || terms.closesAt < BigInt(nowS) + closeMarginS) {
     return refuse(
       'lot_closed',
-      `The lot is in state ${state} and closes at ${time(terms.closesAt)}; the next block is of ${time(nowS)}.`,
+      state === OPEN_LOT_CODE
+        ? `The lot closes at ${time(terms.closesAt)}; the next block is of ${time(nowS)}, and ${closeMarginS} s must be left.`
+        : `The lot is open no more; it closes at ${time(terms.closesAt)}.`,
     )
   }
   if (!isOrdered && terms.positionId !== proposal.lot) {

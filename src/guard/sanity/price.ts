@@ -45,7 +45,7 @@ export function checkUsable(price: PriceRead, priceAgeSMax: bigint, timestampS: 
   if (price.state !== HEALTHY_ORACLE_CODE) {
     return refuse(
       'oracle_not_healthy',
-      `The oracle's state is ${price.state}; healthy is ${HEALTHY_ORACLE_CODE}.`,
+      `The oracle says of its price that it is not healthy: its state is ${price.state}, not ${HEALTHY_ORACLE_CODE}.`,
     )
   }
   if (price.priceWad === 0n) return refuse('oracle_not_healthy', "The oracle's price is zero.")

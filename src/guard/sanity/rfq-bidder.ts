@@ -120,7 +120,10 @@ function askOwnBid(about: About) {
         return refuse('bid_not_ours', `The bid is ${own.bidder}'s, on RFQ ${own.rfqId}.`)
       }
       if (own.state === BOOKED) return null
-      return refuse('bid_not_booked', `The bid's state is ${own.state}; booked is ${BOOKED}.`)
+      return refuse(
+        'bid_not_booked',
+        `Our bid is in the book no more: its state is ${own.state}, not ${BOOKED}.`,
+      )
     },
   }
 }
@@ -173,7 +176,7 @@ function judgeFinalize(about: About): Judgement {
       const found = rfq()
       if (found === null) return unread('the RFQ')
       if (found.state !== OPEN) {
-        return refuse('rfq_finalized', `Its state is ${found.state}; ${OPEN} is not finalized.`)
+        return refuse('rfq_finalized', `It is finalized already: its state is ${found.state}, not ${OPEN}.`)
       }
       if (found.closesAt <= BigInt(timestampS)) return null
       return refuse(

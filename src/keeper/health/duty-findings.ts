@@ -10,8 +10,11 @@ const REFUSED_IN_A_ROW = 5
 /** What may be done later than so without being late loses nothing soon: somebody should look, and the keeper is ready. */
 const URGENT_GRACE_MS_MAX = 600_000
 
-/** A role that decides: what it is late with, or what it did, and why it does nothing. Pure. */
-export function owedFinding(state: DutyState): Finding {
+/**
+ * A role that decides: what it is late with, or what it did, and why it does nothing. Pure.
+ * @param nameOf writes a subject as people do.
+ */
+export function owedFinding(state: DutyState, nameOf: (subject: string) => string): Finding {
   const where = { facet: 'duty', about: state.role } as const
   const [worst] = state.late
   if (worst === undefined) {
@@ -29,9 +32,9 @@ export function owedFinding(state: DutyState): Finding {
     state: state.late.some(({ graceMs }) => graceMs <= URGENT_GRACE_MS_MAX) ? 'failing' : 'warning',
     error: new RolekeeperError(
       'duty.late',
-      `The ${state.role} is late with ${thing} (${subject}), due since ${timeOf(sinceMs)}${more}. ${why}`,
+      `The ${state.role} is late with ${thing} (${nameOf(subject)}), due since ${timeOf(sinceMs)}${more}. ${why}`,
       {
-        fix: `see \`rolekeeper explain ${subject}\` for the figures, and what is wrong beside this.`,
+        fix: `see \`rolekeeper explain ${nameOf(subject)}\` for the figures, and what is wrong beside this.`,
         facts: { role: state.role, check: check ?? 'none' },
         retry: 'later',
       },

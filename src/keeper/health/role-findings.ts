@@ -4,6 +4,7 @@ import type { Finding } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
 import { plural, span } from '../../readable.js'
 import type { Role } from '../../service/contract/roles.ts'
+import { subjectName } from '../../service/contract/subject-name.ts'
 import type { FeedState } from '../../service/events/feed.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role.ts'
@@ -142,7 +143,8 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monoton
     )
     return { ...where, state: 'failing', error, ...(atMs === null ? { isBeginning: true } : {}) }
   }
-  return owedFinding(duties())
+  const known = duty.lastSeen()?.deployment
+  return owedFinding(duties(), (subject) => (known === undefined ? subject : subjectName(subject, known)))
 }
 
 function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {

@@ -30,7 +30,7 @@ const silent = {
 it('owes the scheduled report that is not made, late after half of what the policy allows, with the rule that keeps it', () => {
   const [now, next] = owed({ scheduled: madeAt(NOW_S - 60), ...silent })
   expect(now).toMatchObject({
-    what: 'nav report',
+    what: 'NAV report',
     subject: 'recoveryFund',
     sinceMs: NOW_S * 1_000,
     graceMs: 20_000,
@@ -38,7 +38,7 @@ it('owes the scheduled report that is not made, late after half of what the poli
   expect(now).toMatchObject({ untilMs: (NOW_S + 40) * 1_000, check: 'quorum_short' })
   expect(now?.message).toContain('source_failed')
   const lastAtMs = (NOW_S - 60) * 1_000
-  expect(next).toMatchObject({ what: 'nav report', sinceMs: (NOW_S + 60) * 1_000, lastAtMs })
+  expect(next).toMatchObject({ what: 'NAV report', sinceMs: (NOW_S + 60) * 1_000, lastAtMs })
   expect(owed({ scheduled: typeSeen(NONE), interim: null })[0]?.lastAtMs).toBeUndefined()
 })
 
@@ -47,14 +47,14 @@ it('owes only the next where the last is made, and interim ones from the heartbe
   const heartbeatS = rules.reports.recoveryFund?.interim?.heartbeatS ?? 0
   const dues = owed({ scheduled: madeAt(NOW_S) }, rules)
   expect(dues.map(({ what, sinceMs }) => [what, sinceMs])).toEqual([
-    ['nav report', (NOW_S + 60) * 1_000],
-    ['interim nav report', (NOW_S + heartbeatS) * 1_000],
+    ['NAV report', (NOW_S + 60) * 1_000],
+    ['interim NAV report', (NOW_S + heartbeatS) * 1_000],
   ])
   const old = NOW_S - heartbeatS - 600
   const beats = owed({ scheduled: madeAt(old), interim: typeSeen(NONE), ...silent }, rules)
   expect(beats).toContainEqual(
     expect.objectContaining({
-      what: 'interim nav report',
+      what: 'interim NAV report',
       sinceMs: (old + heartbeatS) * 1_000,
       check: 'quorum_short',
     }),

@@ -12,7 +12,7 @@ const owed = (changes: Partial<Observed>, rules = policy()) => {
 it('owes a bid from the last call on, until one can land no more, with half of that time as grace', () => {
   const { rfq: terms, landingS } = policy()
   const [open, ...rest] = owed({ rfqs: [rfq()], nativeBalanceWei: 0n })
-  expect([open?.what, rest]).toEqual(['rfq bid', []])
+  expect([open?.what, rest]).toEqual(['RFQ bid', []])
   expect(open).toMatchObject({
     sinceMs: null,
     ...{ untilMs: (NOW_S + 30 - landingS) * 1_000, graceMs: (terms.lastCallS - landingS) * 500 },
@@ -33,7 +33,7 @@ it.each([
   ['it is too early', { rfqs: [rfq({ closesAtS: NOW_S + 300 })] }, 'before_last_call'],
   ['it can land no more', { rfqs: [rfq({ closesAtS: NOW_S })] }, 'too_late'],
 ])('leaves a bid by choice where %s', (_, changes, check) => {
-  expect(owed(changes)).toMatchObject([{ what: 'rfq bid', check, chosen: true }])
+  expect(owed(changes)).toMatchObject([{ what: 'RFQ bid', check, chosen: true }])
 })
 
 it('is late where the price is not known: that is no choice', () => {
@@ -49,7 +49,7 @@ it('owes escrow that can be claimed, and an RFQ to finalize that closed with our
     { what: 'refund', subject: `${over.id}:bid:1`, amount: '8,000 sUSD', check: 'out_of_gas' },
   ])
   expect(owed({ rfqs: [closed], nativeBalanceWei: 0n })).toMatchObject([
-    { what: 'rfq to finalize', sinceMs: (NOW_S - 5) * 1_000, check: 'out_of_gas' },
+    { what: 'RFQ to finalize', sinceMs: (NOW_S - 5) * 1_000, check: 'out_of_gas' },
   ])
   expect(owed({ rfqs: [rfq({ status: 'over' })] })).toEqual([])
 })
