@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { command } from '../command.ts'
+import { dirname, join } from 'node:path'
+import { printable } from '../../errors.ts'
+import { command, usageError } from '../command.ts'
 
 /** `rolekeeper schemas`: what an editor needs to check policies and run configurations while they are written. */
 export const schemas = command({
@@ -15,13 +16,30 @@ config/run.schema.json. A file names its schema in its first line:
   run: async ({ out = '.' }, _args, io) => {
     for (const [name, schema] of Object.entries(await editorSchemas())) {
       const file = join(out, name)
-      mkdirSync(join(file, '..'), { recursive: true })
-      writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`)
+      write(file, `${JSON.stringify(schema, null, 2)}\n`)
       io.out(`${file}\n`)
     }
     return 0
   },
 })
+
+/** Write a file and the folder that it is in. Throws RolekeeperError `usage`. */
+function write(file: string, text: string): void {
+  const folder = dirname(file)
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch {
+    throw usageError(
+      `The folder ${printable(folder)} cannot be made: a file is in its place, or it may not be written there.`,
+      'name a folder with --out',
+    )
+  }
+  try {
+    writeFileSync(file, text)
+  } catch {
+    throw usageError(`${printable(file)} cannot be written.`, 'name another folder with --out')
+  }
+}
 
 /** Describe every file that a person writes: its path and its JSON Schema. */
 export async function editorSchemas(): Promise<Readonly<Record<string, object>>> {

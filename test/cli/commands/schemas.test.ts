@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
@@ -6,6 +7,7 @@ import { editorSchemas } from '../../../src/cli/commands/schemas.ts'
 import { loadWithIncludes } from '../../../src/config/include.ts'
 import { checkPolicy } from '../../../src/config/policy.ts'
 import { sectionsOf } from '../../../src/keeper/role-policy.ts'
+import { runCommand } from '../../support/commands.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 it('describes the policy of every role, and the run configuration, down to each limit', async () => {
@@ -32,4 +34,13 @@ it('accepts every policy of this repository', () => {
       checkPolicy(loadWithIncludes(join('policies', `${role}.yaml`)), role, sectionsOf(agent, TOKENS)).role,
     ).toBe(role)
   }
+})
+
+it('says which folder it cannot make where --out is a file', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'schemas-')), 'j.json')
+  writeFileSync(file, '{}')
+  expect(await runCommand(['schemas', '--out', file])).toEqual({
+    ...{ code: 2, out: '' },
+    err: `error usage: The folder ${join(file, 'policies')} cannot be made: a file is in its place, or it may not be written there. Fix: name a folder with --out\n`,
+  })
 })
