@@ -82,11 +82,23 @@ export function command<const O extends Options>(parts: Parts<O>): Command {
   return Object.assign(run, { options: parts.options, usage: parts.usage })
 }
 
-/** A shell puts a home in the place of `~` where it begins a word, and not in `--directory=~/x` or in quotes. */
+/** Whether the value of an option is a file or a folder, by the word that its help has for it. Pure. */
+export const isPath = (value: string): boolean => ['ADDRESSES', 'DIR', 'FILE', 'RUN'].includes(value)
+
+/**
+ * A variable that is not set leaves nothing, which would mean the current folder. A shell puts a home in the place of `~` where
+ * it begins a word, and not in `--directory=~/x` or in quotes.
+ */
 function refusePaths({ options }: Described, given: Readonly<Record<string, unknown>>): void {
   for (const [name, { value }] of Object.entries(options)) {
     const path = given[name]
-    if ((value === 'DIR' || value === 'FILE') && typeof path === 'string' && path.startsWith('~'))
+    if (value === undefined || !isPath(value) || typeof path !== 'string') continue
+    if (path.trim() === '')
+      throw usageError(
+        `--${name} is empty: a variable in its place may not be set.`,
+        `name a ${value === 'DIR' ? 'folder' : 'file'}, or leave --${name} out`,
+      )
+    if (path.startsWith('~'))
       throw usageError(
         `--${name} is "${printable(path)}", and nobody puts a folder in the place of ~ there.`,
         `write --${name} "$HOME/…", or the whole path.`,

@@ -1,5 +1,5 @@
 import { agents } from '../../agents/index.ts'
-import { type Command, command, usageError } from './command.ts'
+import { type Command, command, isPath, usageError } from './command.ts'
 import { perhaps } from './nearest.ts'
 import { SHOWN_STATES } from './options.ts'
 
@@ -71,8 +71,6 @@ const takes = (all: readonly Completed[], isSuch: (value: string) => boolean) =>
   ),
 ]
 
-const isFile = (value: string) => ['FILE', 'DIR', 'RUN'].includes(value)
-
 function bashScript(all: readonly Completed[]): string {
   const cases = all.map((each) => `    ${each.name}) words="${[...each.words, ...longs(each)].join(' ')}" ;;`)
   const known = Object.entries(VALUES).map(([word, values]) => {
@@ -83,8 +81,8 @@ function bashScript(all: readonly Completed[]): string {
   local cur=\${COMP_WORDS[COMP_CWORD]} words=""
   case \${COMP_WORDS[COMP_CWORD-1]} in
 ${known.join('\n')}
-    ${takes(all, isFile).join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    ${takes(all, (value) => !isFile(value) && !Object.hasOwn(VALUES, value)).join('|')}) COMPREPLY=(); return ;;
+    ${takes(all, isPath).join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    ${takes(all, (value) => !isPath(value) && !Object.hasOwn(VALUES, value)).join('|')}) COMPREPLY=(); return ;;
   esac
   case $COMP_CWORD:\${COMP_WORDS[1]} in
     1:*) words="${all.map(({ name }) => name).join(' ')}" ;;
@@ -115,7 +113,7 @@ function fishScript(all: readonly Completed[]): string {
         const kind =
           value === undefined
             ? ''
-            : isFile(value)
+            : isPath(value)
               ? ' -r -F'
               : ` -x${Object.hasOwn(VALUES, value) ? ` -a ${quoted((VALUES[value] ?? []).join(' '))}` : ''}`
         return `${within} -l ${long}${kind} -d ${quoted(help)}`

@@ -149,6 +149,21 @@ describe('the command line', () => {
       ['status', '--directory=~/keeper'],
       'error usage: --directory is "~/keeper", and nobody puts a folder in the place of ~ there. Fix: write --directory "$HOME/…"',
     ],
+    [
+      'a folder that an unset variable names',
+      ['resume', '--directory', ''],
+      'error usage: --directory is empty: a variable in its place may not be set. Fix: name a folder, or leave --directory out',
+    ],
+    [
+      'a file that an unset variable names',
+      ['policy', 'check', 'policies/liquidator.yaml', '--config='],
+      'error usage: --config is empty: a variable in its place may not be set. Fix: name a file, or leave --config out',
+    ],
+    [
+      'a list of addresses that an unset variable names',
+      ['init', 'run.yaml', '--confirmed', ' '],
+      'error usage: --confirmed is empty',
+    ],
     ['no configuration', ['run'], 'error usage: --config is missing. Fix: name a run configuration'],
     [
       'a configuration that is not there',
