@@ -27,7 +27,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
 /** The errors that say that no keeper runs there. */
 const NO_KEEPER = ['order.not_taken', 'order.no_keeper']
 /** Those of a command line or a file. */
-const MISUNDERSTOOD = /^(usage$|config\.|keeper\.none$)/
+const MISUNDERSTOOD = /^(usage$|config\.|keeper\.none$|policy\.answer_unreadable$)/
 
 /** The exit code of an error. Pure. */
 export function exitCodeOf({ code }: Pick<RolekeeperError, 'code'>): number {

@@ -21,9 +21,24 @@ export function checkYaml<S extends z.ZodType>(
   const result = schema.safeParse(yaml.value)
   if (result.success) return result.data
   const { issues } = result.error
-  const { issue, beside } = innermost(issues)
-  const problem = describe(issue, yaml, { schema, read, beside })
+  const problem = firstOf(issues, yaml.value, schema, read)
   throw configError(yaml, problem, issues.length - (problem.also ?? 0))
+}
+
+/** Say what is wrong first in a value that its schema does not take, and what to do about it; null for one that it takes. Pure. */
+export function problemIn(value: unknown, schema: z.ZodType): Pick<Problem, 'text' | 'fix'> | null {
+  const { error } = schema.safeParse(value)
+  return error === undefined ? null : firstOf(error.issues, value, schema, [])
+}
+
+function firstOf(
+  issues: readonly Issue[],
+  value: unknown,
+  schema: z.ZodType,
+  read: readonly string[],
+): Problem {
+  const { issue, beside } = innermost(issues)
+  return describe(issue, value, { schema, read, beside })
 }
 
 /** One thing that is wrong in a file: where, what, and what to do about it. */
@@ -97,7 +112,7 @@ type Around = {
 /** Say of a key that nobody knows what it stands for, most likely: one that is missing beside it, before any other. */
 function describeUnknown(
   { path: parent, keys: [key = ''] }: z.core.$ZodIssueUnrecognizedKeys,
-  { value }: YamlFile,
+  value: unknown,
   { schema, read, beside }: Around,
 ): Problem {
   const path = [...parent, key]
@@ -123,9 +138,9 @@ function describeUnknown(
   }
 }
 
-function describe(issue: Issue, yaml: YamlFile, around: Around): Problem {
-  if (issue.code === 'unrecognized_keys') return describeUnknown(issue, yaml, around)
-  const value = issue.path.reduce<unknown>(member, yaml.value)
+function describe(issue: Issue, whole: unknown, around: Around): Problem {
+  if (issue.code === 'unrecognized_keys') return describeUnknown(issue, whole, around)
+  const value = issue.path.reduce<unknown>(member, whole)
   const name = written(issue.path)
   const fix = issue.code === 'custom' && typeof issue.params?.fix === 'string' ? issue.params.fix : undefined
   return {
@@ -158,6 +173,8 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'a mapping',
   array: 'a list',
   string: 'a text or number in quotes',
+  number: 'a number without quotes',
+  int: 'a whole number without quotes',
 }
 
 /** The keys that a schema takes at a path; empty where the schema does not say. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { problemIn } from '../config/check.ts'
 import { RolekeeperError } from '../errors.ts'
 import { whyAsk } from '../guard/approval.ts'
 import { type BoundWorkflow, checkPrepared } from '../guard/check-prepared.ts'
@@ -115,10 +116,9 @@ function askedIn(file: string, ruleset: Ruleset): Asked {
   const sent = exchanged.safeParse(read.value)
   if (sent.success) return askedBy(sent.data, ruleset)
   const isExchange = read.value !== null && typeof read.value === 'object' && 'answer' in read.value
-  const [issue] = (isExchange ? sent : kept).error.issues
   throw unreadable(
     file,
-    `at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'it is something else'}`,
+    problemIn(read.value, isExchange ? exchanged : journalled)?.text ?? 'it is something else',
   )
 }
 

@@ -73,7 +73,8 @@ nothing is, 1 when something binds nothing, 1 or 2 when it is refused. Where a n
 the code that RUN pins.
 explain: say of an answer that the service prepared which rule clears each of its calls, and why each other does not: every
 condition that failed, with both values. It asks nobody, needs no key and signs nothing. PREPARED.json is what
-\`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused.
+\`rolekeeper workflows show ID --json\` prints, or {"request": …, "answer": …} of a prepare call. Exits with 1 when refused, 2 when
+PREPARED.json is neither.
 diff: say of each setting and rule in which two policies of a role differ whether NEW is wider, narrower, or that nobody can
 say. Exits with 0 when NEW is the same or narrower, 3 when it is wider, 4 when it is unknown, 1 or 2 when one is refused.
 approve: the same, and with --hash approve exactly that change, into NEW.approvals: a start takes up a looser policy only with
