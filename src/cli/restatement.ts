@@ -3,6 +3,7 @@ import { decimal } from '../../agents/protocol/text.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import type { SubmissionDraft } from '../ops/orders.ts'
 import { agentRoleOf } from '../service/contract/workflow-types.ts'
+import { decimal as exactly } from '../units.ts'
 
 /** A report that an oracle has taken, and what it is the oracle of. */
 export type Reported = {
@@ -34,7 +35,7 @@ export function restatementOf(reported: Reported, valueText: string, label: stri
   if (value === 0n || value === reported.value) {
     throw new RolekeeperError(
       'restate.value_invalid',
-      `"${valueText.slice(0, 60)}" is no other value above 0 with at most ${decimals} decimals; ${reported.value} x 10^-${decimals} is reported.`,
+      `"${valueText.slice(0, 60)}" is no other value above 0 with at most ${decimals} decimals; ${exactly(reported.value, decimals)} is reported.`,
       { fix: 'write what one whole share is worth, for example --value 1.0213.' },
     )
   }

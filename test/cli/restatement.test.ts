@@ -52,4 +52,10 @@ describe('a restatement', () => {
   ])('to %j is refused', (value) => {
     expect(() => restatementOf(reported, value, 'x')).toThrow('is no other value above 0')
   })
+
+  test('that is none is told what is reported, as a person would write it', () => {
+    expect(() => restatementOf({ ...reported, value: 1_000_002_000_000_000_000n }, 'abc', 'x')).toThrow(
+      '"abc" is no other value above 0 with at most 18 decimals; 1.000002 is reported. Fix: write',
+    )
+  })
 })
