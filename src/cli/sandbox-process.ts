@@ -4,8 +4,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { lockSandbox } from '../../sandbox/files.ts'
+import { faultSchema } from '../../sandbox/service/faults/faults.ts'
+import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
+import { problemIn } from '../config/check.ts'
 import { printable, RolekeeperError } from '../errors.ts'
 import { lockDirectory } from '../journal/lock.ts'
+import { usageError } from './command.ts'
+import { perhaps } from './nearest.ts'
 import { atMost } from './session.ts'
 
 /** anvil, the contracts and the service are ready in a few seconds; a slow machine gets time. */
@@ -83,6 +88,42 @@ function forget(directory: string): void {
     }
   } finally {
     sandbox.release()
+  }
+}
+
+/**
+ * Check how a story is to go, before anything is forgotten or started for it.
+ * @throws RolekeeperError `usage` for a scenario or a fault that there is not, with the nearest.
+ */
+export function checkStory({ scenario, fault }: Pick<SandboxOptions, 'scenario' | 'fault'>): void {
+  const names = Object.keys(SCENARIOS)
+  if (scenario !== undefined && !names.includes(scenario))
+    throw usageError(
+      `There is no scenario "${printable(scenario)}".`,
+      `${perhaps(scenario, names)}give one of ${names.join(', ')}`,
+    )
+  if (fault === undefined) return
+  const value = objectIn(fault)
+  if (value === null)
+    throw usageError(
+      `--fault is ${printable(fault)}, which is no JSON object.`,
+      'quote it for the shell, for example: --fault \'{"latencyMs":200}\'',
+    )
+  const problem = problemIn(value, faultSchema)
+  if (problem !== null)
+    throw usageError(
+      `The faults are not understood: ${printable(problem.text, 400)}.`,
+      `${problem.fix}; "Faults" in docs/scenarios-and-faults.md has their values`,
+    )
+}
+
+/** What a text is as JSON; null where it is no object. Pure. */
+function objectIn(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && !Array.isArray(value) ? value : null
+  } catch {
+    return null
   }
 }
 

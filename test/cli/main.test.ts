@@ -140,6 +140,31 @@ describe('the command line', () => {
       'error usage: --seed is "1.5". Fix: give a whole number',
     ],
     [
+      'a scenario with a slip in it',
+      ['start', '--scenario', 'livly'],
+      'error usage: There is no scenario "livly". Fix: perhaps `lively`; give one of lively, calm, volatile',
+    ],
+    [
+      'a fault with a slip in it',
+      ['start', '--fault', '{"latncyMs":1}'],
+      'error usage: The faults are not understood: latncyMs is not a known key; allowed: latencyMs, dropReply, ',
+    ],
+    [
+      'a fault of the stream with a slip in it',
+      ['sandbox', '--fault', '{"stream":{"duplcate":1}}'],
+      'stream.duplcate is not a known key; allowed: silent, drop, duplicate, reorder, seed. Fix: write `duplicate`, or remove it; "Faults" in docs',
+    ],
+    [
+      'faults that are no JSON',
+      ['sandbox', '--fault', '{latencyMs:1}'],
+      'error usage: --fault is {latencyMs:1}, which is no JSON object. Fix: quote it for the shell',
+    ],
+    [
+      'a list of faults',
+      ['start', '--fault', '[1]'],
+      'error usage: --fault is [1], which is no JSON object.',
+    ],
+    [
       'a value with a dash',
       ['pnl', '--since', '-1h'],
       'error usage: --since is "-1h", which begins with a dash. Fix: give its value without one; see: rolekeeper pnl',

@@ -23,8 +23,11 @@ directory names every address and key that a program needs. Ctrl-C ends it.`,
   run: async (given, _args, io) => {
     const seed = seedOf(given.seed)
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('../sandbox-process.ts')
+    const { checkStory, prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import(
+      '../sandbox-process.ts'
+    )
     const { createProgress } = await import('../session.ts')
+    checkStory(given)
     prepareDirectory(directory, given.fresh === true)
     const progress = await createProgress('starting the sandbox', io)
     const running = startSandboxProcess({

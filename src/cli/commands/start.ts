@@ -34,8 +34,11 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     const seed = seedOf(given.seed)
     const json = given.json === true
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
-    const { prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import('../sandbox-process.ts')
+    const { checkStory, prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import(
+      '../sandbox-process.ts'
+    )
     const { createProgress } = await import('../session.ts')
+    checkStory(given)
     prepareDirectory(directory, given.fresh === true)
     let sandbox: SandboxProcess | undefined
     const interrupts = createInterrupts(() => sandbox?.kill())
