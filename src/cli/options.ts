@@ -1,3 +1,4 @@
+import { printable } from '../errors.ts'
 import { PROGRESS_STATES, TERMINAL_STATES } from '../workflow/workflow.ts'
 import { usageError } from './command.ts'
 
@@ -21,11 +22,18 @@ export function durationMs(option: string, text: string): number {
   )
 }
 
-/** Read how far to look back, milliseconds. @throws RolekeeperError `usage`. */
-export function lookBackMs(option: string, text: string): number {
+/**
+ * Read how far to look back, milliseconds.
+ * @param also what the option takes besides.
+ * @throws RolekeeperError `usage`.
+ */
+export function lookBackMs(option: string, text: string, also = ''): number {
   const ms = msOf(text)
   if (!Number.isNaN(ms)) return ms
-  throw usageError(`--${option} is "${text}".`, 'give a number and a unit: 60s, 10m, 24h or 30d')
+  throw usageError(
+    `--${option} is "${printable(text)}".`,
+    `give a number and a unit: 60s, 10m, 24h or 30d${also}`,
+  )
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

@@ -4,7 +4,9 @@ import { type AuditRecord, type Head, headText } from '../../ops/audit/chain.ts'
 import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
 import { plural } from '../../readable.js'
+import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { lookBackMs } from '../options.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
 
@@ -28,7 +30,7 @@ noted elsewhere: the log and this command have it.
       value: 'HEADS',
     },
     since: { help: 'only what is no older: 10m, 24h, 30d or a time as 2026-01-31T00:00:00Z', value: 'TIME' },
-    until: { help: 'only what is older', value: 'TIME' },
+    until: { help: 'only what is older, in the same forms', value: 'TIME' },
     role: { help: 'only what names this role', value: 'ROLE' },
     json: { help: 'print JSON, one object a line' },
   },
@@ -36,6 +38,7 @@ noted elsewhere: the log and this command have it.
   run: async ({ head, since, until, role, json, ...given }, [what], io) => {
     if (what !== 'verify' && what !== 'export')
       throw usageError('Say what to do.', 'write `audit verify` or `audit export`')
+    const period = periodOf(since, until)
     const place = await placeOf(given, io)
     const folder = auditFolder(place.directory)
     if (segmentsIn(folder).length === 0) {
@@ -45,15 +48,30 @@ noted elsewhere: the log and this command have it.
       )
     }
     if (what === 'verify') return verify(folder, place, headsIn(head), json === true, io)
-    const [fromMs, toMs] = [timeOf('since', since) ?? 0, timeOf('until', until) ?? Number.POSITIVE_INFINITY]
-    verifyAudit(folder, [], (record) => {
-      const atMs = Date.parse(record.at)
-      if (atMs < fromMs || atMs >= toMs || (role !== undefined && !names(record, role))) return
-      io.out(json === true ? `${JSON.stringify(record)}\n` : `${lineOf(record)}\n`)
-    })
+    exportAll(folder, { ...period, role }, json === true, io)
     return 0
   },
 })
+
+/** What of an audit is printed. */
+type Wanted = { readonly fromMs: number; readonly toMs: number; readonly role: string | undefined }
+
+/** Throws RolekeeperError `usage` for a role that neither ships nor is named in any record. */
+function exportAll(folder: string, { fromMs, toMs, role }: Wanted, json: boolean, io: Pick<Io, 'out'>): void {
+  const known = new Set<string>(SHIPPED_ROLES)
+  verifyAudit(folder, [], (record) => {
+    const roles = rolesIn(record)
+    for (const each of roles) known.add(each)
+    const atMs = Date.parse(record.at)
+    if (atMs < fromMs || atMs >= toMs || (role !== undefined && !roles.includes(role))) return
+    io.out(json ? `${JSON.stringify(record)}\n` : `${lineOf(record)}\n`)
+  })
+  if (role === undefined || known.has(role)) return
+  throw usageError(
+    `--role is "${printable(role)}".`,
+    `${perhaps(role, [...known])}give one of ${[...known].join(', ')}`,
+  )
+}
 
 async function verify(
   folder: string,
@@ -124,16 +142,31 @@ function headsIn(text: string | undefined): readonly Head[] {
   })
 }
 
-/** Read a time, or how long ago it was. Throws RolekeeperError `usage`. */
-function timeOf(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const ms = Date.parse(text)
-  return /^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(ms) ? ms : Date.now() - lookBackMs(option, text)
+/** Read from when to when. Throws RolekeeperError `usage`, also where nothing is between. */
+function periodOf(since: string | undefined, until: string | undefined): Pick<Wanted, 'fromMs' | 'toMs'> {
+  const nowMs = Date.now()
+  const fromMs = timeOf('since', since, nowMs) ?? 0
+  const toMs = timeOf('until', until, nowMs) ?? Number.POSITIVE_INFINITY
+  if (fromMs < toMs) return { fromMs, toMs }
+  throw usageError(
+    `--since ${since ?? ''} is not before --until ${until ?? ''}: nothing is between them.`,
+    'give the earlier time with --since',
+  )
 }
 
-const names = ({ role, roles }: AuditRecord, asked: string): boolean =>
-  role === asked ||
-  (Array.isArray(roles) && roles.some((each) => each === asked || Object(each).role === asked))
+/** Read a time, or how long ago it was. Throws RolekeeperError `usage`. */
+function timeOf(option: string, text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined
+  const ms = Date.parse(text)
+  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(ms)) return ms
+  return nowMs - lookBackMs(option, text, ', or a time as 2026-01-31T00:00:00Z')
+}
+
+/** The roles that a record names. */
+function rolesIn({ role, roles }: AuditRecord): readonly string[] {
+  const several = Array.isArray(roles) ? roles.map((each) => Object(each).role ?? each) : []
+  return [role, ...several].filter((each) => typeof each === 'string')
+}
 
 /** A record for people, in a line. */
 function lineOf({ seq, at, kind, ...facts }: AuditRecord): string {
