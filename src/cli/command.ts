@@ -66,6 +66,20 @@ export type Command = ((args: readonly string[], io: Io) => Promise<number>) & {
 /** Make the error of a command line that is not understood; it exits with 2. */
 export const usageError = (message: string, fix: string) => new RolekeeperError('usage', message, { fix })
 
+/** What the first word of a command may be, and how it is written. */
+type Words = {
+  readonly known: readonly string[]
+  readonly a: string
+  readonly asks: string
+  readonly fix: string
+}
+
+/** Make the error of a first word that a command does not know, with the nearest, or that is missing. Pure. */
+export const unknownWord = (word: string | undefined, { known, a, asks, fix }: Words): RolekeeperError =>
+  word === undefined
+    ? usageError(asks, fix)
+    : usageError(`"${printable(word)}" is not ${a}.`, `${perhaps(word, known)}${fix}`)
+
 /** Make a command of its parts; `--help` comes with it. */
 export function command<const O extends Options>(parts: Parts<O>): Command {
   const run = async (args: readonly string[], io: Io) => {

@@ -1,6 +1,5 @@
 import { agents } from '../../agents/index.ts'
-import { type Command, command, isPath, usageError } from './command.ts'
-import { perhaps } from './nearest.ts'
+import { type Command, command, isPath, unknownWord } from './command.ts'
 import { SHOWN_STATES } from './options.ts'
 
 /** The commands, by their names. */
@@ -30,10 +29,16 @@ export const completionOf = (commands: Commands): Command =>
   rolekeeper completion fish > ~/.config/fish/completions/rolekeeper.fish`,
     options: {},
     argumentsMax: 1,
-    run: async (_given, [shell = ''], io) => {
-      if (!isShell(shell)) {
+    run: async (_given, [shell], io) => {
+      if (shell === undefined || !isShell(shell)) {
         const known = Object.keys(SHELLS)
-        throw usageError('Say for which shell.', `${perhaps(shell, known)}give one of ${known.join(', ')}`)
+        const fix = `give one of ${known.join(', ')}`
+        throw unknownWord(shell, {
+          known,
+          a: 'a shell that is known here',
+          asks: 'Say for which shell.',
+          fix,
+        })
       }
       const all = Object.entries(commands).map(async ([name, { summary, load }]): Promise<Completed> => {
         const { options, usage } = await load()

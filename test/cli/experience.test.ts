@@ -93,7 +93,7 @@ inOrder('rolekeeper experience, in one directory', () => {
     expect((await run('pnl', '--json', '--csv')).err).toContain('give one')
     expect((await run('experience', 'forget', 'baker')).err).toContain('give one of: rfq-bidder')
     expect((await run('experience')).err).toContain('write `show` or `forget ROLE`')
-    expect((await run('experience', 'reset')).err).toContain('"reset" is nothing that can be done.')
+    expect((await run('experience', 'reset')).err).toContain('"reset" is not a command of experience.')
     expect((await run('experience', 'show', 'rfq-bidder')).err).toContain(
       'There is no place for "rfq-bidder"',
     )

@@ -94,7 +94,8 @@ describe('the command line', () => {
     const { code, out, err } = await rolekeeper(['workflows', 'lst', '--json'])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(JSON.parse(err)).toEqual({
-      ...{ type: 'error', code: 'usage', message: 'Say what to show.', fix: 'write `list` or `show ID`' },
+      ...{ type: 'error', code: 'usage', message: '"lst" is not a command of workflows.' },
+      fix: 'perhaps `list`; write `list` or `show ID`',
       facts: {},
     })
   })
@@ -200,6 +201,36 @@ describe('the command line', () => {
       ['workflows', 'list', '--limit', '1001'],
       'error usage: --limit is "1001". Fix: give a',
     ],
+    [
+      'an unknown command of signer',
+      ['signer', 'shw'],
+      'error usage: "shw" is not a command of signer. Fix: perhaps `show`; write show, fill, ',
+    ],
+    [
+      'an unknown shell',
+      ['completion', 'ksh'],
+      'error usage: "ksh" is not a shell that is known here. Fix: perhaps `zsh`; give one of bash, zsh, fish',
+    ],
+    ['no shell', ['completion'], 'error usage: Say for which shell. Fix: give one of bash, zsh, fish'],
+    ...[
+      ['audit', 'exprt', 'export'],
+      ['alarms', 'tst', 'test'],
+      ['approver', 'repyl', 'reply'],
+      ['experience', 'frget', 'forget'],
+      ['nav', 'verfy', 'verify'],
+      ['policy', 'chekc', 'check'],
+      ['api', 'dif', 'diff'],
+    ].map(([name = '', word = '', near = '']): [string, string[], string] => [
+      `an unknown command of ${name}`,
+      [name, word],
+      `error usage: "${word}" is not a command of ${name}. Fix: perhaps \`${near}\`; `,
+    ]),
+    [
+      'an unknown command of fleet',
+      ['fleet', 'fond'],
+      'There is no place for "fond". Fix: perhaps `found`; ',
+    ],
+    ['an unknown command of safe', ['safe', 'leav'], 'There is no place for "leav". Fix: perhaps `leave`; '],
     ['nothing to show', ['workflows'], 'error usage: Say what to show. Fix: write `list` or `show ID`'],
     ['nothing to submit', ['submit'], 'error usage: Say what to submit.'],
     [

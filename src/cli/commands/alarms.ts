@@ -3,8 +3,13 @@ import { systemClock } from '../../clock.ts'
 import type { AlarmTargetConfig } from '../../config/alarms.ts'
 import type { Notice } from '../../ops/alarms/shapes.ts'
 import { createAlarmTarget } from '../../ops/alarms/target.ts'
-import { command, usageError } from '../command.ts'
+import { command, unknownWord, usageError } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
+
+const WORDS = {
+  ...{ known: ['test'], a: 'a command of alarms' },
+  ...{ asks: 'Say what to do.', fix: 'write `alarms test --config FILE`' },
+}
 
 /** `rolekeeper alarms`: whether those who should hear of alarms do. */
 export const alarms = command({
@@ -20,7 +25,7 @@ them took it. No keeper need run.
   },
   argumentsMax: 1,
   run: async ({ config: file, json }, [what], io) => {
-    if (what !== 'test') throw usageError('Say what to do.', 'write `alarms test --config FILE`')
+    if (what !== 'test') throw unknownWord(what, WORDS)
     if (file === undefined) throw usageError('--config is missing.', 'name a run configuration')
     const { openRunConfig } = await import('../../config/config.ts')
     const { isWellKnown } = await import('../../sign/well-known.ts')

@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Comparison } from '../../service/contract-diff/api-diff.ts'
 import type { Difference } from '../../service/contract-diff/schema-diff.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
+
+const WORDS = {
+  ...{ known: ['diff'], a: 'a command of api' },
+  ...{ asks: 'api takes `diff` and a file or URL.', fix: 'see: rolekeeper api --help' },
+}
 
 /** `rolekeeper api diff`: what a service's own contract says otherwise than we do. */
 export const api = command({
@@ -16,8 +21,8 @@ a path of the run configuration, or an entry of the catalogue. Exits with 0 when
   options: { json: { help: 'one JSON object a line' } },
   argumentsMax: 2,
   run: async ({ json }, [verb, source], io) => {
-    if (verb !== 'diff' || source === undefined)
-      throw usageError('api takes `diff` and a file or URL.', 'see: rolekeeper api --help')
+    if (verb !== undefined && verb !== 'diff') throw unknownWord(verb, WORDS)
+    if (verb !== 'diff' || source === undefined) throw usageError(WORDS.asks, WORDS.fix)
     const { parseContract } = await import('../../service/contract-diff/parse-contract.ts')
     const { compareContract } = await import('../../service/contract-diff/api-diff.ts')
     const comparison = compareContract(parseContract(printable(source), await textOf(source)))

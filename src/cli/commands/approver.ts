@@ -1,8 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { printable, RolekeeperError } from '../../errors.ts'
 import { answerText, createPersonKey, signText } from '../../guard/person.ts'
-import { command, usageError } from '../command.ts'
+import { command, unknownWord, usageError } from '../command.ts'
 import { KEY, type PersonKey, readPersonKey } from '../person-key.ts'
+
+const WORDS = {
+  ...{ known: ['new', 'reply'], a: 'a command of approver' },
+  ...{ asks: 'Say what to do.', fix: 'write `new NAME` or `reply ID`' },
+}
 
 /** `rolekeeper approver`: a key of one's own, to approve with. */
 export const approver = command({
@@ -27,7 +32,7 @@ only you may read, and goes nowhere else; the public half is for approval.approv
       return 0
     }
     if (what !== 'new' || name === undefined)
-      throw usageError('Say what to do.', 'write `new NAME` or `reply ID`')
+      throw unknownWord(WORDS.known.includes(what ?? '') ? undefined : what, WORDS)
     if (!/^[a-z][a-z0-9-]{0,39}$/.test(name)) {
       throw usageError(
         `"${printable(name)}" is no name of a person.`,

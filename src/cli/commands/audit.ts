@@ -5,13 +5,18 @@ import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
 import { plural } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { perhaps } from '../nearest.ts'
 import { lookBackMs } from '../options.ts'
 import { PLACE, type Place, placeOf } from '../place.ts'
 
 /** Workflows of the journal whose signatures are looked for in the audit. */
 const WORKFLOWS = 1_000
+
+const WORDS = {
+  ...{ known: ['verify', 'export'], a: 'a command of audit' },
+  ...{ asks: 'Say what to do.', fix: 'write `audit verify` or `audit export`' },
+}
 
 /** `rolekeeper audit`: all that a keeper did, and whether the record of it is whole. */
 export const audit = command({
@@ -36,8 +41,7 @@ noted elsewhere: the log and this command have it.
   },
   argumentsMax: 1,
   run: async ({ head, since, until, role, json, ...given }, [what], io) => {
-    if (what !== 'verify' && what !== 'export')
-      throw usageError('Say what to do.', 'write `audit verify` or `audit export`')
+    if (what !== 'verify' && what !== 'export') throw unknownWord(what, WORDS)
     const period = periodOf(since, until)
     const place = await placeOf(given, io)
     const folder = auditFolder(place.directory)

@@ -1,9 +1,14 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
 import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
 import { tableText } from '../table.ts'
+
+const WORDS = {
+  ...{ known: ['show', 'forget'], a: 'a command of experience' },
+  ...{ asks: 'Say what to do.', fix: 'write `show` or `forget ROLE`' },
+}
 
 /** `rolekeeper experience`: what a role has learned, and how it forgets that. */
 export const experience = command({
@@ -23,12 +28,7 @@ a role says and bids next is corrected by it, within the policy's bounds. Forget
   },
   argumentsMax: 2,
   run: async ({ json, role: only, ...given }, [what, role], io) => {
-    if (what !== 'show' && what !== 'forget') {
-      throw usageError(
-        what === undefined ? 'Say what to do.' : `"${what}" is nothing that can be done.`,
-        'write `show` or `forget ROLE`',
-      )
-    }
+    if (what !== 'show' && what !== 'forget') throw unknownWord(what, WORDS)
     if (what === 'show' && role !== undefined)
       throw usageError(`There is no place for "${role}".`, 'write `show`')
     if (what === 'forget' && role === undefined)

@@ -6,6 +6,7 @@ import type { Pull } from '../../ops/control.ts'
 import { short, span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
 
 /** `rolekeeper fleet`: who holds what, and how its Redis is. */
@@ -25,7 +26,10 @@ the fleet on a Redis that holds nothing of it yet: once, before its first instan
   argumentsMax: 1,
   run: async ({ json, yes, ...given }, [what], io) => {
     if (what !== undefined && what !== 'found')
-      throw usageError(`There is no place for "${what}".`, 'write `fleet` or `fleet found`')
+      throw usageError(
+        `There is no place for "${printable(what)}".`,
+        `${perhaps(what, ['found'])}write \`fleet\` or \`fleet found\``,
+      )
     if (what === undefined && yes === true)
       throw usageError('There is nothing to do.', 'write `fleet found --yes`, or leave --yes out')
     const place = await fleetAt(given, io)

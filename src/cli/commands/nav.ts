@@ -6,10 +6,15 @@ import { printable } from '../../errors.ts'
 import { findWorkflow } from '../../journal/find-workflow.ts'
 import { readJournal } from '../../journal/open.ts'
 import { changedIn, evidenceFolder } from '../../keeper/evidence.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { type GivenPlace, PLACE, placeOf } from '../place.ts'
 
 const LINE_MAX = 1_000
+
+const WORDS = {
+  ...{ known: ['verify'], a: 'a command of nav', asks: 'Say what to verify.' },
+  fix: 'write: rolekeeper nav verify ID, or nav verify --pack DIR',
+}
 
 /** `rolekeeper nav`: whether a NAV report follows from what it was made of. */
 export const nav = command({
@@ -24,8 +29,9 @@ of that folder, under its own name, and needs neither keeper nor network.
   options: { ...PLACE, pack: { help: 'the folder, under the name that it was kept by', value: 'DIR' } },
   argumentsMax: 2,
   run: async ({ pack, ...given }, [what, id], io) => {
+    if (what !== undefined && what !== 'verify') throw unknownWord(what, WORDS)
     if (what !== 'verify' || (id === undefined) === (pack === undefined))
-      throw usageError('Say what to verify.', 'write: rolekeeper nav verify ID, or nav verify --pack DIR')
+      throw usageError(WORDS.asks, WORDS.fix)
     return verify(pack ?? (await packOf(id ?? '', given, io)), io)
   },
 })

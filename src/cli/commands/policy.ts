@@ -1,7 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../errors.ts'
-import { command, type Io, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { KEY } from '../person-key.ts'
 
 /** What follows a verb of `policy`: its arguments, as many as it names, the run configuration, and options of its own. */
@@ -95,14 +94,13 @@ RUN is a run configuration: its deployment says which contracts there are, and h
     defaults: { help: 'of new: ask nothing for which there is a careful answer' },
   },
   argumentsMax: 60,
-  run: async ({ config, ...given }, [name = '', ...args], io) => {
-    const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
+  run: async ({ config, ...given }, [name, ...args], io) => {
+    const verb = name !== undefined && Object.hasOwn(VERBS, name) ? VERBS[name] : undefined
     if (verb === undefined) {
-      const known = Object.keys(VERBS).join(', ')
-      throw usageError(
-        `policy takes one of ${known}.`,
-        `${perhaps(name, Object.keys(VERBS))}see: rolekeeper policy --help`,
-      )
+      const known = Object.keys(VERBS)
+      const asks = `policy takes one of ${known.join(', ')}.`
+      const fix = `write one of ${known.join(', ')}; see: rolekeeper policy --help`
+      throw unknownWord(name, { known, a: 'a command of policy', asks, fix })
     }
     const isMore = args.length > verb.takes.length && verb.more === undefined
     if (args.length < verb.takes.length || isMore || config === undefined) {

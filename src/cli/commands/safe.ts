@@ -1,4 +1,5 @@
 import type { Address } from 'viem'
+import { printable } from '../../errors.ts'
 import type { FleetDoubt } from '../../fleet/control.ts'
 import type { Evidence } from '../../fleet/evidence.ts'
 import type { Check } from '../../fleet/leave.ts'
@@ -8,6 +9,7 @@ import { type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import { native, plural } from '../../readable.js'
 import { author } from '../author.ts'
 import { command, type Io, usageError } from '../command.ts'
+import { perhaps } from '../nearest.ts'
 import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
 import { signerShownAs } from '../shown-form.ts'
 
@@ -33,7 +35,10 @@ Give it where an instance runs: its configuration, its environment and its direc
   argumentsMax: 2,
   run: async ({ gone, yes, json, ...given }, [what, signer], io) => {
     if (what !== undefined && what !== 'leave')
-      throw usageError(`There is no place for "${what}".`, 'write `safe` or `safe leave SIGNER`')
+      throw usageError(
+        `There is no place for "${printable(what)}".`,
+        `${perhaps(what, ['leave'])}write \`safe\` or \`safe leave SIGNER\``,
+      )
     if (what === undefined && (gone !== undefined || yes === true))
       throw usageError('There is nothing to do.', 'write `safe leave SIGNER`')
     if (what === 'leave' && signer === undefined)

@@ -6,7 +6,7 @@ import { readJournal } from '../../journal/open.ts'
 import type { SignerOrder } from '../../ops/orders.ts'
 import { hashOfReasons, readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { replyTo } from '../order-reply.ts'
 import { order } from '../outgoing.ts'
 import { identify, KEY, readPersonKey } from '../person-key.ts'
@@ -14,6 +14,11 @@ import { PLACE, type Place, placeOf } from '../place.ts'
 import { signerShownAs } from '../shown-form.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
+
+const WORDS = {
+  ...{ known: ['show', ...VERBS], a: 'a command of signer' },
+  ...{ asks: 'Say what to do.', fix: `write show, ${VERBS.join(', ')}` },
+}
 
 /** `rolekeeper signer`: how each signer stands, and what a person may do about one. */
 export const signer = command({
@@ -41,7 +46,7 @@ do, and does it with --yes.
       throw usageError(`There is no place for "${address}".`, 'write `show`: it shows every signer')
     if (what === 'show') return show(await placeOf(given, io), json === true, io)
     const verb = VERBS.find((each) => each === what)
-    if (verb === undefined) throw usageError('Say what to do.', `write show, ${VERBS.join(', ')}`)
+    if (verb === undefined) throw unknownWord(what, WORDS)
     if (address === undefined)
       throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
     if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))

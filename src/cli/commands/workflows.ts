@@ -8,7 +8,7 @@ import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import { type Hold, isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { command, type Io, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { changeLines, configOf, deploymentAt } from '../figures.ts'
 import { elsewhere } from '../format.ts'
 import { jsonLines } from '../json.ts'
@@ -21,6 +21,11 @@ import { tableText } from '../table.ts'
 
 const LIST_MAX = 1_000
 const LIST_DEFAULT = 30
+
+const WORDS = {
+  ...{ known: ['list', 'show'], a: 'a command of workflows' },
+  ...{ asks: 'Say what to show.', fix: 'write `list` or `show ID`' },
+}
 
 /** `rolekeeper workflows`: the journal, beside a keeper that runs or without one. */
 export const workflows = command({
@@ -43,7 +48,7 @@ the hash of one of its transactions. The filters are of \`list\`.
   },
   argumentsMax: 2,
   run: async ({ limit, json, role, state, since, ...given }, [what, id], io) => {
-    if (what !== 'list' && what !== 'show') throw usageError('Say what to show.', 'write `list` or `show ID`')
+    if (what !== 'list' && what !== 'show') throw unknownWord(what, WORDS)
     if (what === 'list' && id !== undefined)
       throw usageError(`There is no place for "${id}".`, `write \`show ${id}\``)
     const count = limit === undefined ? LIST_DEFAULT : Number(limit)

@@ -176,7 +176,7 @@ describe('an order about a signer', () => {
     [['cancel', SIGNER, '-1x'], /no nonce|no option/],
     [['cancel', SIGNER], /which nonce/],
     [['show', SIGNER], /no place for "0x5151/],
-    [['burn'], /what to do/],
+    [['burn'], /"burn" is not a command of signer/],
     [[], /what to do/],
   ])('is refused as %j', async (args, said) => {
     await expect(run(...args)).rejects.toThrow(said)
