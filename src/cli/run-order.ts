@@ -9,7 +9,7 @@ import { submissionText } from '../guard/person.ts'
 import { nameAddress, nameOf } from '../guard/show.ts'
 import type { Transition } from '../journal/journal.ts'
 import type { Keeper } from '../keeper/keeper.ts'
-import { DEFAULT_DIRECTORY } from '../ops/directory.ts'
+import { DEFAULT_DIRECTORY, pathText } from '../ops/directory.ts'
 import type { Submitted } from '../ops/mail.ts'
 import type { SubmissionDraft } from '../ops/orders.ts'
 import { native } from '../readable.js'
@@ -88,12 +88,21 @@ async function loadConfig(file: string, { env }: Io): Promise<RunConfig> {
 
 async function sandboxOf(directory: string): Promise<RunConfig> {
   if (!existsSync(join(directory, 'run.yaml'))) {
+    // A sandbox that ends takes away what names its addresses, and keeps its chain.
+    if (existsSync(join(directory, 'sandbox'))) throw endedSandbox(directory)
     throw new RolekeeperError('order.no_keeper', `No keeper runs in ${directory}, and it is no sandbox's.`, {
       fix: 'name the run configuration with --config, or the directory with --directory.',
     })
   }
   const { sandboxConfig } = await import('./sandbox-config.ts')
   return sandboxConfig(directory)
+}
+
+function endedSandbox(directory: string): RolekeeperError {
+  const at = directory === DEFAULT_DIRECTORY ? '' : ` -- --directory ${pathText(directory)}`
+  return new RolekeeperError('order.no_keeper', `The sandbox of ${printable(directory)} has ended.`, {
+    fix: `start it again: npm start${at}`,
+  })
 }
 
 /** Whether a keeper works in a directory: it holds the lock. */
