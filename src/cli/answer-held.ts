@@ -41,7 +41,7 @@ export async function answerHeld(
     const { hash } = workflow.hold
     if (shownHash !== undefined && shownHash.toLowerCase() !== hash) {
       throw usageError(
-        `What waits as ${workflow.id} is not what ${shownHash} names: nothing was approved.`,
+        `What waits as ${workflow.id.slice(0, 8)} is not what ${shownHash} names: nothing was approved.`,
         `read what waits now: rolekeeper approve ${workflow.id.slice(0, 8)}${placeText(given)}`,
       )
     }
@@ -70,7 +70,7 @@ export async function takeBack(
     const { hold, note } = workflow
     if (hold === undefined || note?.check !== REJECTED) {
       throw usageError(
-        `Nobody rejected workflow ${workflow.id}; it is ${workflow.state}.`,
+        `Nobody rejected workflow ${workflow.id.slice(0, 8)}; it is ${workflow.state}.`,
         `see: rolekeeper workflows list${placeText(given)}`,
       )
     }
@@ -130,13 +130,16 @@ export async function findHeld(journal: JournalReads, id: string, at: string): P
   const { hold } = workflow
   if (!isHeld(workflow) || hold === undefined) {
     const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`
-    throw usageError(`Workflow ${workflow.id} does not wait; it is ${state}.`, `see: rolekeeper approve${at}`)
+    throw usageError(
+      `Workflow ${workflow.id.slice(0, 8)} does not wait; it is ${state}.`,
+      `see: rolekeeper approve${at}`,
+    )
   }
   if (Date.now() >= hold.untilMs)
-    throw usageError(`Workflow ${workflow.id} has expired.`, `see: rolekeeper approve${at}`)
+    throw usageError(`Workflow ${workflow.id.slice(0, 8)} has expired.`, `see: rolekeeper approve${at}`)
   if (approvalHash(workflow, hold) !== hold.hash) {
     throw usageError(
-      `What is recorded of ${workflow.id} is not what its hash names.`,
+      `What is recorded of ${workflow.id.slice(0, 8)} is not what its hash names.`,
       'wait until the keeper has asked anew, and look where the record comes from',
     )
   }

@@ -42,7 +42,10 @@ async function packOf(which: string, given: GivenPlace, io: Io): Promise<string>
   const { id, proposal } = await readJournal(place, (journal) => findWorkflow(journal, which))
   const { evidence } = proposal.reason
   if (typeof evidence === 'string') return evidenceFolder(place.directory, evidence)
-  throw usageError(`Workflow ${id} names no evidence.`, 'give a NAV report that no person ordered')
+  throw usageError(
+    `Workflow ${id.slice(0, 8)} names no evidence.`,
+    'give a NAV report that no person ordered',
+  )
 }
 
 /** @returns 0 where all of it holds, else 1. */

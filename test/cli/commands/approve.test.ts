@@ -87,6 +87,13 @@ beforeAll(async () => {
   const wordy = { ...open, id: 'e5'.repeat(16), opportunity: 'wordy' }
   await journal.open({ ...wordy, hold: { ...held.hold, ...ofLong, hash: approvalHash(wordy, ofLong) } })
   await journal.open({ ...order, hold: { ...held.hold, hash: approvalHash(order, asked) } })
+  await journal.open({ ...open, id: '17'.repeat(16), opportunity: 'idle' })
+  await journal.open({
+    ...held,
+    id: '28'.repeat(16),
+    opportunity: 'late',
+    hold: { ...held.hold, untilMs: 1 },
+  })
   await journal.barrier()
   await journal.close()
 })
@@ -153,14 +160,27 @@ describe('an approval', () => {
 
   it('for another hash than what waits approves nothing: it changed since it was read', async () => {
     const refused = run('a1a1', '--hash', 'd4'.repeat(32))
-    await expect(refused).rejects.toThrow(/is not what (d4)+ names: nothing was approved/)
+    await expect(refused).rejects.toThrow(
+      /What waits as a1a1a1a1 is not what (d4)+ names: nothing was approved/,
+    )
     expect(readAnswers(directory, held.id)).toEqual([])
   })
 
   it('of a record that its hash does not name is refused: the screen would be another', async () => {
-    await expect(run('b2b2')).rejects.toThrow('is not what its hash names')
-    await expect(run('b2b2', '--hash', hash)).rejects.toThrow('is not what its hash names')
+    await expect(run('b2b2')).rejects.toThrow('What is recorded of b2b2b2b2 is not what its hash names')
+    await expect(run('b2b2', '--hash', hash)).rejects.toThrow(
+      'What is recorded of b2b2b2b2 is not what its hash names',
+    )
     expect(readAnswers(directory, 'b2'.repeat(16))).toEqual([])
+  })
+
+  it.each([
+    ['17', 'Workflow 17171717 does not wait; it is discovered.'],
+    ['28', 'Workflow 28282828 has expired.'],
+  ])('of what waits no more is refused, and says where the list is: %s', async (part, said) => {
+    await expect(run(part.repeat(2))).rejects.toThrow(
+      `${said} Fix: see: rolekeeper approve --directory ${directory}`,
+    )
   })
 
   it('is for exactly the hash that was read', async () => {

@@ -95,7 +95,9 @@ describe('nav verify', () => {
     const said = async (...args: readonly string[]) => (await nav(...args)).err
     expect(await said('verify')).toMatch(/Say what to verify/)
     expect(await said('verify', 'adad', '--pack', folder)).toMatch(/Say what to verify/)
-    expect(await said('verify', 'bebe', '--directory', directory)).toMatch(/names no evidence/)
+    expect(await said('verify', 'bebe', '--directory', directory)).toMatch(
+      /Workflow bebebebe names no evidence/,
+    )
     expect(await said('verify', '--pack', join(directory, 'nowhere'))).toMatch(/nowhere" cannot be read/)
     const bytes = readFileSync(join(folder, 'custodian-1.txt'))
     writeFileSync(join(folder, 'custodian-1.txt'), Buffer.concat([bytes, Buffer.from([0xff])]))
