@@ -66,7 +66,7 @@ export async function takeBack(
   io: Io,
 ): Promise<number> {
   return order(await placeOf(given, io), async ({ mail, journal }) => {
-    const workflow = await findWorkflow(journal, id)
+    const workflow = await findWorkflow(journal, id, placeText(given))
     const { hold, note } = workflow
     if (hold === undefined || note?.check !== REJECTED) {
       throw usageError(
@@ -126,7 +126,7 @@ function checkPerson(
  * @throws RolekeeperError `usage` for one that does not wait, and for a record that its hash does not name.
  */
 export async function findHeld(journal: JournalReads, id: string, at: string): Promise<Held> {
-  const workflow = await findWorkflow(journal, id)
+  const workflow = await findWorkflow(journal, id, at)
   const { hold } = workflow
   if (!isHeld(workflow) || hold === undefined) {
     const state = hold?.approvedAtMs === undefined ? workflow.state : `${workflow.state}, approved already`

@@ -18,22 +18,28 @@ const SHOWN_MAX = 80
 
 /**
  * Read and check an input. It goes out as it is in the file.
+ * @param at what leads a command to where it is submitted.
  * @throws RolekeeperError `config.input_unreadable` for what is no JSON object, `config.input_invalid` for one that the type does
  * not take, each with what is wrong where and what to write instead.
  */
-export function readInput(type: WorkflowType, file: string): ProposalInput {
-  const value = readObject(type, file)
+export function readInput(type: WorkflowType, file: string, at: string): ProposalInput {
+  const example = `rolekeeper submit ${type} --example${at} writes`
+  const value = readObject(example, file)
   const schema: z.ZodType = WORKFLOW_CATALOGUE[type].input
   const checked = schema.safeParse(value)
   const choice = choiceOf(schema, value)
   if (!checked.success)
-    throw invalid(type, file, problemOf(checked.error.issues, value, choice, WORKFLOW_CATALOGUE[type].name))
+    throw invalid(
+      example,
+      file,
+      problemOf(checked.error.issues, value, choice, WORKFLOW_CATALOGUE[type].name),
+    )
   const misspelt = textsIn(value, []).find(
     ({ path, text }) => isAddress(schemaAt(choice, path)) && !isSpeltRight(text),
   )
   if (misspelt === undefined) return z.record(z.string(), z.json()).parse(value) as ProposalInput
   const { path, text } = misspelt
-  throw invalid(type, file, {
+  throw invalid(example, file, {
     what: `${written(path)} is ${text}, whose capitals are not those of this address (EIP-55): a digit of it may be wrong`,
     fix: `compare it with where you have it from; if every digit is right, write ${getAddress(text.toLowerCase())}`,
   })
@@ -42,9 +48,9 @@ export function readInput(type: WorkflowType, file: string): ProposalInput {
 /** What is wrong with an input, and what to do about it. */
 type Problem = { readonly what: string; readonly fix: string }
 
-const invalid = (type: WorkflowType, file: string, { what, fix }: Problem) =>
+const invalid = (example: string, file: string, { what, fix }: Problem) =>
   new RolekeeperError('config.input_invalid', `${printable(file)}: ${what}.`, {
-    fix: `${fix}; rolekeeper submit ${type} --example writes a whole input.`,
+    fix: `${fix}; ${example} a whole input.`,
   })
 
 type Issue = z.core.$ZodIssue
@@ -127,8 +133,8 @@ function textsIn(value: unknown, path: Text['path']): readonly Text[] {
   return typeof value === 'string' ? [{ path, text: value }] : []
 }
 
-function readObject(type: WorkflowType, file: string): unknown {
-  const example = `rolekeeper submit ${type} --example writes one to begin with.`
+function readObject(writes: string, file: string): unknown {
+  const example = `${writes} one to begin with.`
   const unreadable = (what: string, fix: string) =>
     new RolekeeperError('config.input_unreadable', `${printable(file)} ${what}.`, {
       fix: `${fix}; ${example}`,

@@ -9,11 +9,16 @@ type Waited = Pick<OutgoingMail, 'to' | 'takenMsMax' | 'fix'>
 
 /**
  * Wait for what came of an order, and take it back where nobody takes it.
+ * @param at what leads a command to where it was ordered.
  * @throws RolekeeperError `order.refused` with the keeper's reason, `order.not_taken`, and `order.not_replied` where it could
  * not be taken back and nothing more was heard.
  */
-export async function replyTo<Done extends object>(placed: Placed<Done>, mail: Waited): Promise<Done> {
-  const reply = (await awaitReply(placed, mail)) ?? (await takeBack(placed, mail))
+export async function replyTo<Done extends object>(
+  placed: Placed<Done>,
+  mail: Waited,
+  at: string,
+): Promise<Done> {
+  const reply = (await awaitReply(placed, mail)) ?? (await takeBack(placed, mail, at))
   if ('check' in reply) throw new RolekeeperError('order.refused', `${reply.check}: ${reply.message}`)
   return reply
 }
@@ -28,7 +33,7 @@ async function awaitReply<Done>(placed: Placed<Done>, { takenMsMax }: Waited): P
   return null
 }
 
-async function takeBack<Done>(placed: Placed<Done>, mail: Waited): Promise<Reply<Done>> {
+async function takeBack<Done>(placed: Placed<Done>, mail: Waited, at: string): Promise<Reply<Done>> {
   const { to, fix } = mail
   if ((await placed.withdraw().catch(passing)) === true) {
     throw new RolekeeperError('order.not_taken', `No ${to} took the order; it is withdrawn.`, { fix })
@@ -40,7 +45,7 @@ async function takeBack<Done>(placed: Placed<Done>, mail: Waited): Promise<Reply
     'order.not_replied',
     `It is not known what came of the order: no ${to} said so.`,
     {
-      fix: 'see `rolekeeper workflows list` and `rolekeeper signer show` before it is ordered again.',
+      fix: `see \`rolekeeper workflows list${at}\` and \`rolekeeper signer show${at}\` before it is ordered again.`,
     },
   )
 }

@@ -22,7 +22,7 @@ import { LOOK_MS, replyTo } from './order-reply.ts'
 import { type Desk, order } from './outgoing.ts'
 import { ownConfigAt } from './own-addresses.ts'
 import { identify, keyToSign } from './person-key.ts'
-import { type GivenPlace, placeOf } from './place.ts'
+import { type GivenPlace, placeOf, placeText } from './place.ts'
 import { createInterrupts, createShow, type Show } from './session.ts'
 
 /**
@@ -53,7 +53,7 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
     const workflow = await order(at, async (desk) => {
       const placed = await desk.mail.submit(id, submission)
       try {
-        const taken = replyTo(placed, desk.mail)
+        const taken = replyTo(placed, desk.mail, placeText(place))
         return await Promise.race([taken.then((reply) => follow(reply, desk, show)), interrupts.first])
       } finally {
         // Nobody may take it once its author has gone.

@@ -15,11 +15,13 @@ export const isNamed = ({ id, slots }: Workflow, shown: ShownForm): boolean =>
 
 /**
  * Find a workflow among those that have not ended and the newest by its id or a hash of its transactions, in any form that is shown.
+ * @param at what leads a command to where this is read.
  * @throws RolekeeperError `not_found` where none matches, `usage` where several do.
  */
 export async function findWorkflow(
   journal: Pick<JournalReads, 'get' | 'live' | 'list' | 'archivedBy'>,
   given: string,
+  at = '',
 ): Promise<Workflow> {
   const shown = shownForm(given)
   const exact = await journal.get(given.toLowerCase())
@@ -34,7 +36,7 @@ export async function findWorkflow(
       archives.length === 0 ? '' : `; what ended long ago is in the archives of ${archives.join(', ')}`
     throw notFound(
       `No workflow begins with "${what}" of those under way and the newest ${NEWEST_MAX}.`,
-      `write all of its id, by which an older one is found, or see: rolekeeper workflows list${elsewhere}`,
+      `write all of its id, by which an older one is found, or see: rolekeeper workflows list${at}${elsewhere}`,
     )
   }
   if (second !== undefined) {

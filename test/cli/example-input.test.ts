@@ -171,7 +171,7 @@ describe('an input in a file', () => {
   const read = (text: string | Buffer, of: WorkflowType = type) => {
     const file = join(folder, 'input.json')
     writeFileSync(file, text)
-    return readInput(of, file)
+    return readInput(of, file, ' --directory d')
   }
 
   it('goes out as it is', () => {

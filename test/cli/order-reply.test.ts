@@ -18,25 +18,28 @@ const placedWith = (replies: readonly Awaited<ReturnType<Placed<Said>['reply']>>
 
 describe('the reply to an order', () => {
   it('is what came of it, or why it was refused', async () => {
-    expect(await replyTo(placedWith([said], true), mail)).toEqual(said)
+    expect(await replyTo(placedWith([said], true), mail, ' --directory d')).toEqual(said)
     const refused = placedWith([{ check: 'paused', message: 'It is.' }], true)
-    await expect(replyTo(refused, mail)).rejects.toMatchObject({ code: 'order.refused' })
+    await expect(replyTo(refused, mail, ' --directory d')).rejects.toMatchObject({ code: 'order.refused' })
   })
 
   it('is not waited for where nobody took it, and it was taken back', async () => {
     const error = { code: 'order.not_taken', message: expect.stringContaining('start it.') }
-    await expect(replyTo(placedWith([], true), mail)).rejects.toMatchObject(error)
+    await expect(replyTo(placedWith([], true), mail, ' --directory d')).rejects.toMatchObject(error)
   })
 
   it('is waited for where somebody took it at the last moment, and never said to be withdrawn', async () => {
-    expect(await replyTo(placedWith([null, said], false), mail)).toEqual(said)
+    expect(await replyTo(placedWith([null, said], false), mail, ' --directory d')).toEqual(said)
     const away = new RolekeeperError('journal.unreachable', 'It is away.', { retry: 'later' })
     const throws = async () => {
       throw away
     }
-    const lost = replyTo({ reply: throws, withdraw: throws }, mail)
+    const lost = replyTo({ reply: throws, withdraw: throws }, mail, ' --directory d')
     await expect(lost).rejects.toMatchObject({ code: 'order.not_replied' })
-    const silent = replyTo(placedWith([], false), mail)
-    await expect(silent).rejects.toMatchObject({ code: 'order.not_replied' })
+    const silent = replyTo(placedWith([], false), mail, ' --directory d')
+    await expect(silent).rejects.toMatchObject({
+      code: 'order.not_replied',
+      fix: 'see `rolekeeper workflows list --directory d` and `rolekeeper signer show --directory d` before it is ordered again.',
+    })
   })
 })

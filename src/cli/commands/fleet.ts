@@ -7,7 +7,7 @@ import { short, span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { perhaps } from '../nearest.ts'
-import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
+import { type FleetPlace, fleetAt, PLACE, placeText } from '../place.ts'
 
 /** `rolekeeper fleet`: who holds what, and how its Redis is. */
 export const fleet = command({
@@ -38,7 +38,7 @@ the fleet on a Redis that holds nothing of it yet: once, before its first instan
     const overview = await readOverview(place.shared)
     const oldest = oldestOf(await readJournal(place, (journal) => journal.live()))
     if (json === true) io.out(`${JSON.stringify({ ...overview, oldest })}\n`)
-    else io.out(textOf(overview, oldest))
+    else io.out(textOf(overview, oldest, placeText(given)))
     return 0
   },
 })
@@ -74,11 +74,12 @@ function oldestOf(live: readonly Workflow[]): Oldest {
   return { live: short(live[0]), held: short(live.find(isHeld)) }
 }
 
-const textOf = (overview: FleetOverview, oldest: Oldest): string =>
+/** @param at what leads a command to where this was read. */
+const textOf = (overview: FleetOverview, oldest: Oldest, at: string): string =>
   [
     `Fleet ${overview.fleet}`,
     ...redisLines(overview.redis),
-    ...switchLines(overview),
+    ...switchLines(overview, at),
     '',
     'Seats:',
     ...overview.seats.map(seatLine),
@@ -112,7 +113,7 @@ function redisLines({ server, version, role, problem, ...more }: RedisHealth): r
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview): readonly string[] {
+function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview, at: string): readonly string[] {
   const of = ({ by, atMs, reason }: Partial<Pull>) =>
     `by ${printable(by ?? 'somebody')} ${iso(atMs ?? 0)}${reason == null ? '' : ` (${printable(reason)})`}`
   return [
@@ -121,7 +122,7 @@ function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview): read
     ...pausedRoles.map(({ role, ...pull }) => `  PAUSED ${role} ${of(pull)}`),
     ...safe.map(
       ({ seat, check, message, by, atMs }) =>
-        `  ${seat} is SAFE (${check}): ${message} Set by ${by} ${iso(atMs)}; see rolekeeper safe.`,
+        `  ${seat} is SAFE (${check}): ${message} Set by ${by} ${iso(atMs)}; see: rolekeeper safe${at}`,
     ),
   ]
 }

@@ -7,7 +7,7 @@ import { findWorkflow } from '../../journal/find-workflow.ts'
 import { readJournal } from '../../journal/open.ts'
 import { changedIn, evidenceFolder } from '../../keeper/evidence.ts'
 import { command, type Io, unknownWord, usageError } from '../command.ts'
-import { type GivenPlace, PLACE, placeOf } from '../place.ts'
+import { type GivenPlace, PLACE, placeOf, placeText } from '../place.ts'
 
 const LINE_MAX = 1_000
 
@@ -39,7 +39,9 @@ of that folder, under its own name, and needs neither keeper nor network.
 /** Find the folder that a report's workflow names. */
 async function packOf(which: string, given: GivenPlace, io: Io): Promise<string> {
   const place = await placeOf(given, io)
-  const { id, proposal } = await readJournal(place, (journal) => findWorkflow(journal, which))
+  const { id, proposal } = await readJournal(place, (journal) =>
+    findWorkflow(journal, which, placeText(given)),
+  )
   const { evidence } = proposal.reason
   if (typeof evidence === 'string') return evidenceFolder(place.directory, evidence)
   throw usageError(

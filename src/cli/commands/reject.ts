@@ -1,7 +1,7 @@
 import { answerHeld, takeBack } from '../answer-held.ts'
 import { command, usageError } from '../command.ts'
 import { KEY } from '../person-key.ts'
-import { PLACE } from '../place.ts'
+import { PLACE, placeText } from '../place.ts'
 
 /** `rolekeeper reject`: the answer no. */
 export const reject = command({
@@ -22,7 +22,10 @@ something else; --take-back takes the no back. ID may be shortened.
   argumentsMax: 1,
   run: async ({ key, yes, 'take-back': isTakenBack, ...given }, [id], io) => {
     if (id === undefined)
-      throw usageError('Say what to reject.', 'write `reject ID`; `approve` lists what waits')
+      throw usageError(
+        'Say what to reject.',
+        `write \`reject ID\`; what waits is listed by: rolekeeper approve${placeText(given)}`,
+      )
     const answered = { id, keyFile: key, yes: yes === true }
     if (isTakenBack === true) return takeBack(given, answered, io)
     return answerHeld('reject', given, answered, io)

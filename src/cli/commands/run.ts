@@ -1,5 +1,6 @@
 import { command, usageError } from '../command.ts'
 import { durationMs } from '../options.ts'
+import { placeText } from '../place.ts'
 import { createInterrupts, createShow, outletsOf, runSession } from '../session.ts'
 
 /** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
@@ -39,7 +40,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
       const keeper = createKeeper(config, {
         log,
         version,
-        loosens: hashesOf(loosen),
+        loosens: hashesOf(loosen, file),
         outlets: [screen, lines],
       })
       // What goes to a file or to a journal of the system is no place for a key.
@@ -57,8 +58,11 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
 })
 
 /** Read the changes that a start may take up, each by its hash, the second time with `.2` behind it. Throws RolekeeperError `usage` for what is none. */
-function hashesOf(text: string | undefined): readonly string[] {
+function hashesOf(text: string | undefined, file: string): readonly string[] {
   const hashes = text?.split(',') ?? []
   if (hashes.every((hash) => /^[0-9a-f]{64}(\.[1-9]\d{0,3})?$/.test(hash))) return hashes
-  throw usageError('--loosen is no hash of a change.', 'see: rolekeeper policy diff OLD NEW')
+  throw usageError(
+    '--loosen is no hash of a change.',
+    `see: rolekeeper policy diff OLD NEW${placeText({ config: file })}`,
+  )
 }

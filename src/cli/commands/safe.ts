@@ -10,7 +10,7 @@ import { native, plural } from '../../readable.js'
 import { author } from '../author.ts'
 import { command, type Io, usageError } from '../command.ts'
 import { perhaps } from '../nearest.ts'
-import { type FleetPlace, fleetAt, PLACE } from '../place.ts'
+import { type FleetPlace, fleetAt, PLACE, placeText } from '../place.ts'
 import { signerShownAs } from '../shown-form.ts'
 
 /** `rolekeeper safe`: which signers of a fleet are SAFE, why, and the way out. */
@@ -34,6 +34,7 @@ Give it where an instance runs: its configuration, its environment and its direc
   },
   argumentsMax: 2,
   run: async ({ gone, yes, json, ...given }, [what, signer], io) => {
+    const at = placeText(given)
     if (what !== undefined && what !== 'leave')
       throw usageError(
         `There is no place for "${printable(what)}".`,
@@ -42,9 +43,9 @@ Give it where an instance runs: its configuration, its environment and its direc
     if (what === undefined && (gone !== undefined || yes === true))
       throw usageError('There is nothing to do.', 'write `safe leave SIGNER`')
     if (what === 'leave' && signer === undefined)
-      throw usageError('Say which signer.', 'give its address; `rolekeeper safe` has them')
+      throw usageError('Say which signer.', `give its address; \`rolekeeper safe${at}\` has them`)
     const place = await fleetAt(given, io)
-    if (signer === undefined) return show(place, json === true, io)
+    if (signer === undefined) return show({ place, at, json: json === true }, io)
     const names = (gone ?? '').split(',').filter((name) => name !== '')
     const stranger = names.find((name) => !place.shared.roster.includes(name))
     if (stranger !== undefined)
@@ -55,10 +56,9 @@ Give it where an instance runs: its configuration, its environment and its direc
     return leave(
       place,
       {
-        signer: signerShownAs(signer, place.shared.signers),
+        signer: signerShownAs(signer, place.shared.signers, at),
         gone: names,
-        yes: yes === true,
-        json: json === true,
+        ...{ yes: yes === true, json: json === true, at },
       },
       io,
     )
@@ -77,7 +77,9 @@ type SafeSigner = {
   readonly journal: readonly SafeReason[]
 }
 
-async function show(place: FleetPlace, json: boolean, io: Io): Promise<number> {
+type Showing = { readonly place: FleetPlace; readonly at: string; readonly json: boolean }
+
+async function show({ place, at, json }: Showing, io: Io): Promise<number> {
   const { signers, evidence } = await readSafeSigners(place).catch(async (error: unknown) => {
     // What this machine knows needs no Redis.
     for (const [seat, doubt] of await readSafeHere(place))
@@ -88,7 +90,7 @@ async function show(place: FleetPlace, json: boolean, io: Io): Promise<number> {
   if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
   else {
     if (evidence.forgotten !== null) io.out(`${evidence.forgotten}\n`)
-    io.out(all.length === 0 ? 'No signer is SAFE.\n' : all.map(textOf).join('\n'))
+    io.out(all.length === 0 ? 'No signer is SAFE.\n' : all.map((each) => textOf(each, at)).join('\n'))
   }
   return 0
 }
@@ -135,7 +137,7 @@ const evidencePlaceOf = ({ shared, directory, instance }: FleetPlace) => ({
   ...{ store: shared.store, directory, instance },
 })
 
-function textOf({ signer, roles, here, fleet, journal }: SafeSigner): string {
+function textOf({ signer, roles, here, fleet, journal }: SafeSigner, at: string): string {
   const doubts = [
     ...(here === null ? [] : [{ ...here, by: 'this machine' }]),
     ...(fleet === null ? [] : [{ ...fleet, by: `${fleet.by}, ${new Date(fleet.atMs).toISOString()}` }]),
@@ -145,7 +147,7 @@ function textOf({ signer, roles, here, fleet, journal }: SafeSigner): string {
     ...doubts.flatMap(({ check, message, seen, by }) => [
       `  ${check}, by ${by}: ${message}`,
       `    seen: ${seen}`,
-      `    to leave: \`rolekeeper safe leave ${signer}\` shows what must be proven`,
+      `    to leave: \`rolekeeper safe leave ${signer}${at}\` shows what must be proven`,
     ]),
     ...journal.flatMap((reason) => [
       `  ${reason.check} since ${new Date(reason.atMs).toISOString()}: ${reason.message}`,
@@ -162,9 +164,12 @@ type Asked = {
   readonly gone: readonly string[]
   readonly yes: boolean
   readonly json: boolean
+  /** What leads a command to the same place. */
+  readonly at: string
 }
 
-async function leave(place: FleetPlace, { signer, gone, yes, json }: Asked, io: Io): Promise<number> {
+async function leave(place: FleetPlace, asked: Asked, io: Io): Promise<number> {
+  const { signer, gone, yes, json, at } = asked
   const { openRunConfig } = await import('../../config/config.ts')
   const { isWellKnown } = await import('../../sign/well-known.ts')
   const { planToLeave } = await import('../../keeper/leave-safe.ts')
@@ -172,7 +177,7 @@ async function leave(place: FleetPlace, { signer, gone, yes, json }: Asked, io: 
   const { signers } = await readSafeSigners(place)
   const found = signers.find((each) => each.signer === signer)
   if (found === undefined)
-    throw usageError(`${signer} signs for no live agent of this fleet.`, 'see: rolekeeper fleet')
+    throw usageError(`${signer} signs for no live agent of this fleet.`, `see: rolekeeper fleet${at}`)
   if (found.here === null && found.fleet === null && gone.length === 0) return nothingToLeave(found, io)
   const config = await openRunConfig(place.file, { env: io.env, isWellKnown })
   const { shared } = place
@@ -182,7 +187,7 @@ async function leave(place: FleetPlace, { signer, gone, yes, json }: Asked, io: 
   })
   const isProven = plan.checks.every((check) => check.isProven)
   if (json) io.out(`${JSON.stringify(jsonOf(signer, plan, yes && isProven))}\n`)
-  else io.out(planText(signer, gone, plan))
+  else io.out(planText(asked, plan))
   if (!isProven) {
     io.err(`${signer} stays SAFE: not all is proven.\n`)
     return 1
@@ -219,7 +224,7 @@ const checkLines = ({ what, isProven, seen, fix }: Check): readonly string[] => 
 
 const ADOPTED_SHOWN = 20
 
-function planText(signer: string, gone: readonly string[], plan: LeavePlan): string {
+function planText({ signer, gone, at }: Asked, plan: LeavePlan): string {
   const { checks, adopted, adoptedOfOthers, gap, begins, generation, forgotten } = plan
   const more = adopted.length - ADOPTED_SHOWN
   const does = [
@@ -239,7 +244,7 @@ function planText(signer: string, gone: readonly string[], plan: LeavePlan): str
     ...(gap === null
       ? [`lets ${signer} sign again`]
       : [
-          `lets ${signer} close nonces ${gap.from} to ${gap.to} with no-ops, for which something forgotten may have been signed, and nothing else until \`rolekeeper signer release ${signer} --yes\``,
+          `lets ${signer} close nonces ${gap.from} to ${gap.to} with no-ops, for which something forgotten may have been signed, and nothing else until \`rolekeeper signer release ${signer} --yes${at}\``,
         ]),
     ...(forgotten === null
       ? []

@@ -10,7 +10,7 @@ import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { replyTo } from '../order-reply.ts'
 import { order } from '../outgoing.ts'
 import { identify, KEY, readPersonKey } from '../person-key.ts'
-import { PLACE, type Place, placeOf } from '../place.ts'
+import { PLACE, type Place, placeOf, placeText } from '../place.ts'
 import { signerShownAs } from '../shown-form.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
@@ -45,10 +45,11 @@ do, and does it with --yes.
     if (what === 'show' && address !== undefined)
       throw usageError(`There is no place for "${address}".`, 'write `show`: it shows every signer')
     if (what === 'show') return show(await placeOf(given, io), json === true, io)
+    const at = placeText(given)
     const verb = VERBS.find((each) => each === what)
     if (verb === undefined) throw unknownWord(what, WORDS)
     if (address === undefined)
-      throw usageError('Say which signer.', 'give its address; `rolekeeper signer show` has them')
+      throw usageError('Say which signer.', `give its address; \`rolekeeper signer show${at}\` has them`)
     if (nonce !== undefined && !/^\d{1,15}$/.test(nonce))
       throw usageError(`"${nonce}" is no nonce.`, 'give a whole number')
     if (verb === 'cancel' && nonce === undefined)
@@ -56,10 +57,10 @@ do, and does it with --yes.
     const about = nonce === undefined ? {} : { nonce: Number(nonce) }
     const place = await placeOf(given, io)
     const known = await readJournal(place, (journal) => signersOf(journal, place))
-    const signer = signerShownAs(address, known?.addresses ?? [])
+    const signer = signerShownAs(address, known?.addresses ?? [], at)
     const isReleased = verb === 'release' && yes === true
     const by = isReleased ? { by: await releasedBy(place, signer, key) } : {}
-    const said = await orderAbout(place, { verb, signer, yes: yes === true, ...about, ...by })
+    const said = await orderAbout(place, { verb, signer, yes: yes === true, ...about, ...by }, at)
     io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
     return 0
   },
@@ -138,11 +139,11 @@ async function releasedBy(place: Place, signer: Address, key: string | undefined
 }
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
-const orderAbout = (place: Place, given: SignerOrder): Promise<string> =>
+const orderAbout = (place: Place, given: SignerOrder, at: string): Promise<string> =>
   order(place, async ({ mail }) => {
     const placed = await mail.orderAbout(randomUUID(), given)
     try {
-      return (await replyTo(placed, mail)).said
+      return (await replyTo(placed, mail, at)).said
     } finally {
       await placed.withdraw().catch(() => undefined)
     }

@@ -2,7 +2,7 @@ import { printable, RolekeeperError } from '../../errors.ts'
 import { askStatus } from '../../ops/status.ts'
 import { command, type Io } from '../command.ts'
 import { keeperThere } from '../keeper-there.ts'
-import { type GivenPlace, PLACE, placeOf } from '../place.ts'
+import { type GivenPlace, PLACE, placeOf, placeText } from '../place.ts'
 import { createInterrupts } from '../session.ts'
 import { statusScreen } from '../status-screen.ts'
 
@@ -62,6 +62,6 @@ async function urlOf(given: GivenPlace, io: Io): Promise<string> {
   throw new RolekeeperError('order.no_keeper', `No keeper answers in ${printable(directory)}.${began}`, {
     fix: isStarting
       ? 'wait until its ops port is open'
-      : 'start it; what it did is in: rolekeeper workflows list',
+      : `start it; what it did is in: rolekeeper workflows list${placeText(given)}`,
   })
 }

@@ -6,7 +6,7 @@ import type { Reason } from '../../workflow/proposal.ts'
 import { command, usageError } from '../command.ts'
 import { perhaps } from '../nearest.ts'
 import { KEY } from '../person-key.ts'
-import { PLACE } from '../place.ts'
+import { PLACE, placeText } from '../place.ts'
 import { runOrder } from '../run-order.ts'
 
 /** `rolekeeper submit`: a workflow that a person asks for, through the same pipeline and guard as any other. */
@@ -47,7 +47,7 @@ with the addresses that the run configuration pins.
       throw usageError(
         `--role is ${printable(given.role)}; the name of a role has lower-case letters, digits and "-" alone, a letter first.`,
         own === null
-          ? 'see rolekeeper status for those that are staffed'
+          ? `see: rolekeeper status${placeText(given)}, for those that are staffed`
           : `leave it out: the type belongs to the ${own}`,
       )
     const role = given.role ?? own
@@ -64,10 +64,10 @@ with the addresses that the run configuration pins.
     if (given.input === undefined)
       throw usageError(
         '--input is missing.',
-        `name a JSON file with the input; rolekeeper submit ${workflowType} --example writes one`,
+        `name a JSON file with the input; rolekeeper submit ${workflowType} --example${placeText(given)} writes one`,
       )
     const { readInput } = await import('../input-file.ts')
-    const input = readInput(workflowType, given.input)
+    const input = readInput(workflowType, given.input, placeText(given))
     const submission = { role, workflowType, input, shadow: given.shadow === true, ...reason }
     return runOrder(submission, { ...given, json: given.json === true }, io)
   },

@@ -16,7 +16,7 @@ import { checkRole } from '../keeper-there.ts'
 import { perhaps } from '../nearest.ts'
 import { lookBackMs, SHOWN_STATES } from '../options.ts'
 import { orderLines } from '../order-lines.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { PLACE, placeOf, placeText } from '../place.ts'
 import { tableText } from '../table.ts'
 
 const LIST_MAX = 1_000
@@ -78,7 +78,7 @@ the hash of one of its transactions. The filters are of \`list\`.
         return
       }
       if (id === undefined) throw usageError('Say which workflow.', 'write `show ID`; `list` has the ids')
-      const workflow = await findWorkflow(journal, id)
+      const workflow = await findWorkflow(journal, id, placeText(given))
       const transitions = await journal.transitions(workflow.id)
       if (json === true) io.out(jsonLines([{ ...workflow, transitions }]))
       else {

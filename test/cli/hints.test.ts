@@ -1,0 +1,31 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, expect, it } from 'vitest'
+import { lockDirectory } from '../../src/journal/lock.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { runCommand } from '../support/commands.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'hints-'))
+beforeAll(async () => {
+  lockDirectory(directory).release()
+  await openSqliteJournal(directory).close()
+})
+
+it.each([
+  [['workflows', 'show', 'dead'], 'rolekeeper workflows list'],
+  [['nav', 'verify', 'dead'], 'rolekeeper workflows list'],
+  [['approve', 'dead'], 'rolekeeper workflows list'],
+  [['reject', 'dead', '--take-back'], 'rolekeeper workflows list'],
+  [['reject'], 'rolekeeper approve'],
+  [['status'], 'rolekeeper workflows list'],
+  [['signer', 'release'], 'rolekeeper signer show'],
+  [['signer', 'release', '0xdead'], 'rolekeeper signer show'],
+  [['safe', 'leave'], 'rolekeeper safe'],
+  [['submit', 'deposit', '--role', 'A'], 'rolekeeper status'],
+  [['submit', 'deposit', '--role', 'allocator'], 'rolekeeper submit deposit --example'],
+  [['submit', 'deposit', '--role', 'allocator', '--input', '/nope'], 'rolekeeper submit deposit --example'],
+])('the hint of %j leads to the same place', async (args, hint) => {
+  const { err } = await runCommand([...args, '--directory', directory])
+  expect(err).toContain(`${hint} --directory ${directory}`)
+})
