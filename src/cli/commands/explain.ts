@@ -47,9 +47,12 @@ market:vault:borrower, or of report:source), what was last decided about it and 
       const rows = found.slice(0, DECISIONS_MAX)
       if (rows.length > 0) io.out(json === true ? jsonLines(rows) : decisionsText(rows, known))
       else {
-        const workflow = await findWorkflow(journal, what).catch((error: unknown) => {
+        const workflow = await findWorkflow(journal, what, placeText(given)).catch((error: unknown) => {
           if (!isSubject) throw error
-          throw notFound(`Nothing was decided about "${printable(what)}".`, 'see: rolekeeper workflows list')
+          throw notFound(
+            `Nothing was decided about "${printable(what)}".`,
+            `see: rolekeeper workflows list${placeText(given)}`,
+          )
         })
         const lines = json === true ? [] : await orderLines(workflow, known, configOf(given, place))
         io.out(json === true ? jsonLines([workflow]) : workflowText(workflow, lines, known, placeText(given)))
