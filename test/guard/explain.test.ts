@@ -130,7 +130,7 @@ describe('an answer that a policy is asked about', () => {
 
   it('is told from what is no answer', () => {
     expect(() => explainFile(POLICY, CONFIG, written('other.json', { answer: { ok: true } }))).toThrow(
-      /other\.json is no prepared workflow: at request/,
+      /other\.json is no prepared workflow: request is missing; expected a mapping/,
     )
     expect(() => explainFile(POLICY, CONFIG, join(folder, 'absent.json'))).toThrow('cannot be read')
     const unpinned = { ...bound(liquidation), prepared: freeze(liquidationAnswer()) }
