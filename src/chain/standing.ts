@@ -66,8 +66,8 @@ export function createStanding(options: StandingDeps): Standing {
     if (last?.state === state) return last
     const nowMs = state === 'slow' ? slowness.sinceMs(node) : clock.monotonicMs()
     // From one trouble to another it was not well meanwhile.
-    const isWorse = last !== undefined && last.state !== 'ok' && state !== 'ok'
-    const now = { state, sinceMs: isWorse ? last.sinceMs : nowMs }
+    const isStillUnwell = last !== undefined && last.state !== 'ok' && state !== 'ok'
+    const now = { state, sinceMs: isStillUnwell ? last.sinceMs : nowMs }
     since.set(node, now)
     return now
   }

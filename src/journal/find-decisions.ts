@@ -26,7 +26,9 @@ export async function findDecisions(
   known: Deployment,
 ): Promise<readonly DecisionRow[]> {
   const found = await Promise.all(readings(given, known).map((words) => findBy(words, journal)))
-  const rows = new Map(found.flat().map((row) => [`${row.role} ${row.subject} ${row.atMs}`, row]))
+  const rows = new Map(
+    found.flat().map((row) => [`${row.role} ${row.subject} ${row.check} ${row.atMs}`, row]),
+  )
   return [...rows.values()].toSorted((one, other) => other.atMs - one.atMs)
 }
 

@@ -21,7 +21,7 @@ export const isNamed = ({ id, slots }: Workflow, shown: ShownForm): boolean =>
 export async function findWorkflow(
   journal: Pick<JournalReads, 'get' | 'live' | 'list' | 'archivedBy'>,
   given: string,
-  at = '',
+  at: string,
 ): Promise<Workflow> {
   const shown = shownForm(given)
   const exact = await journal.get(given.toLowerCase())

@@ -16,7 +16,7 @@ const journal = {
 }
 
 it('finds what waits by the beginning of its id, however many have ended since', async () => {
-  expect((await findWorkflow(journal, '5459048b')).id).toBe(waiting.id)
+  expect((await findWorkflow(journal, '5459048b', '')).id).toBe(waiting.id)
 })
 
 it('lists what has not ended beside the newest, each once and newest first', async () => {

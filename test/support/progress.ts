@@ -32,7 +32,13 @@ export function progressText({
   readonly total: number
   readonly tookMs: number
 }): string {
+  const took = span(Math.round(tookMs / 1_000) * 1_000)
+  return `${program}: ${done} of ${plural(total, 'step')} in ${took}${leftText(done, total, tookMs)}`
+}
+
+/** Write how long the rest takes if it goes on so; nothing at the beginning and at the end. Pure. */
+export function leftText(done: number, total: number, tookMs: number): string {
+  if (done <= 0 || done >= total) return ''
   const leftMs = (tookMs / done) * (total - done)
-  const left = done < total ? `, about ${span(Math.max(1, Math.round(leftMs / 1_000)) * 1_000)} left` : ''
-  return `${program}: ${done} of ${plural(total, 'step')} in ${span(Math.round(tookMs / 1_000) * 1_000)}${left}`
+  return `, about ${span(Math.max(1, Math.round(leftMs / 1_000)) * 1_000)} left`
 }

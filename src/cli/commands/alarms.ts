@@ -7,8 +7,10 @@ import { command, unknownWord, usageError } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 
 const WORDS = {
-  ...{ known: ['test'], a: 'a command of alarms' },
-  ...{ asks: 'Say what to do.', fix: 'write `alarms test --config FILE`' },
+  known: ['test'],
+  a: 'a command of alarms',
+  asks: 'Say what to do.',
+  fix: 'write `alarms test --config FILE`',
 }
 
 /** `rolekeeper alarms`: whether those who should hear of alarms do. */

@@ -5,8 +5,10 @@ import type { Difference } from '../../service/contract-diff/schema-diff.ts'
 import { command, type Io, unknownWord, usageError } from '../command.ts'
 
 const WORDS = {
-  ...{ known: ['diff'], a: 'a command of api' },
-  ...{ asks: 'api takes `diff` and a file or URL.', fix: 'see: rolekeeper api --help' },
+  known: ['diff'],
+  a: 'a command of api',
+  asks: 'api takes `diff` and a file or URL.',
+  fix: 'see: rolekeeper api --help',
 }
 
 /** `rolekeeper api diff`: what a service's own contract says otherwise than we do. */

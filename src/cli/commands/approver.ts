@@ -5,8 +5,10 @@ import { command, unknownWord, usageError } from '../command.ts'
 import { KEY, type PersonKey, readPersonKey } from '../person-key.ts'
 
 const WORDS = {
-  ...{ known: ['new', 'reply'], a: 'a command of approver' },
-  ...{ asks: 'Say what to do.', fix: 'write `new NAME` or `reply ID`' },
+  known: ['new', 'reply'],
+  a: 'a command of approver',
+  asks: 'Say what to do.',
+  fix: 'write `new NAME` or `reply ID`',
 }
 
 /** `rolekeeper approver`: a key of one's own, to approve with. */

@@ -14,8 +14,10 @@ import { PLACE, type Place, placeOf } from '../place.ts'
 const WORKFLOWS = 1_000
 
 const WORDS = {
-  ...{ known: ['verify', 'export'], a: 'a command of audit' },
-  ...{ asks: 'Say what to do.', fix: 'write `audit verify` or `audit export`' },
+  known: ['verify', 'export'],
+  a: 'a command of audit',
+  asks: 'Say what to do.',
+  fix: 'write `audit verify` or `audit export`',
 }
 
 /** `rolekeeper audit`: all that a keeper did, and whether the record of it is whole. */

@@ -6,8 +6,10 @@ import { PLACE, placeOf } from '../place.ts'
 import { tableText } from '../table.ts'
 
 const WORDS = {
-  ...{ known: ['show', 'forget'], a: 'a command of experience' },
-  ...{ asks: 'Say what to do.', fix: 'write `show` or `forget ROLE`' },
+  known: ['show', 'forget'],
+  a: 'a command of experience',
+  asks: 'Say what to do.',
+  fix: 'write `show` or `forget ROLE`',
 }
 
 /** `rolekeeper experience`: what a role has learned, and how it forgets that. */

@@ -12,7 +12,9 @@ import { type GivenPlace, PLACE, placeOf, placeText } from '../place.ts'
 const LINE_MAX = 1_000
 
 const WORDS = {
-  ...{ known: ['verify'], a: 'a command of nav', asks: 'Say what to verify.' },
+  known: ['verify'],
+  a: 'a command of nav',
+  asks: 'Say what to verify.',
   fix: 'write: rolekeeper nav verify ID, or nav verify --pack DIR',
 }
 

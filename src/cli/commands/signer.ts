@@ -16,8 +16,10 @@ import { signerShownAs } from '../shown-form.ts'
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
 const WORDS = {
-  ...{ known: ['show', ...VERBS], a: 'a command of signer' },
-  ...{ asks: 'Say what to do.', fix: `write show, ${VERBS.join(', ')}` },
+  known: ['show', ...VERBS],
+  a: 'a command of signer',
+  asks: 'Say what to do.',
+  fix: `write show, ${VERBS.join(', ')}`,
 }
 
 /** `rolekeeper signer`: how each signer stands, and what a person may do about one. */

@@ -23,8 +23,10 @@ const LIST_MAX = 1_000
 const LIST_DEFAULT = 30
 
 const WORDS = {
-  ...{ known: ['list', 'show'], a: 'a command of workflows' },
-  ...{ asks: 'Say what to show.', fix: 'write `list` or `show ID`' },
+  known: ['list', 'show'],
+  a: 'a command of workflows',
+  asks: 'Say what to show.',
+  fix: 'write `list` or `show ID`',
 }
 
 /** `rolekeeper workflows`: the journal, beside a keeper that runs or without one. */

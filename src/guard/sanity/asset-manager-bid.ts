@@ -158,7 +158,7 @@ function checkLot(
       'lot_closed',
       state === OPEN_LOT_CODE
         ? `The lot closes at ${time(terms.closesAt)}; the next block is of ${time(nowS)}, and ${closeMarginS} s must be left.`
-        : `The lot is open no more; it closes at ${time(terms.closesAt)}.`,
+        : `The lot is not open: its state is ${state}, not ${OPEN_LOT_CODE}.`,
     )
   }
   if (!isOrdered && terms.positionId !== proposal.lot) {

@@ -111,7 +111,7 @@ export function createBidJudgement(limits: BidLimits, about: About, assets: bigi
 
 /** Refuse an offer that takes no bids at a block's time. Pure. */
 export function checkOpen({ state, closesAt }: OfferRead, timestampS: number): Refusal | null {
-  if (state !== OPEN) return refuse('lot_not_open', `It is open no more: its state is ${state}, not ${OPEN}.`)
+  if (state !== OPEN) return refuse('lot_not_open', `It is not open: its state is ${state}, not ${OPEN}.`)
   if (BigInt(timestampS) < closesAt) return null
   return refuse('lot_closed', `It closed at ${time(closesAt)}; the next block is of ${time(timestampS)}.`)
 }

@@ -120,10 +120,7 @@ function askOwnBid(about: About) {
         return refuse('bid_not_ours', `The bid is ${own.bidder}'s, on RFQ ${own.rfqId}.`)
       }
       if (own.state === BOOKED) return null
-      return refuse(
-        'bid_not_booked',
-        `Our bid is in the book no more: its state is ${own.state}, not ${BOOKED}.`,
-      )
+      return refuse('bid_not_booked', `Our bid is not in the book: its state is ${own.state}, not ${BOOKED}.`)
     },
   }
 }
@@ -176,7 +173,10 @@ function judgeFinalize(about: About): Judgement {
       const found = rfq()
       if (found === null) return unread('the RFQ')
       if (found.state !== OPEN) {
-        return refuse('rfq_finalized', `It is finalized already: its state is ${found.state}, not ${OPEN}.`)
+        return refuse(
+          'rfq_finalized',
+          `It is not open to be finalized: its state is ${found.state}, not ${OPEN}.`,
+        )
       }
       if (found.closesAt <= BigInt(timestampS)) return null
       return refuse(

@@ -13,7 +13,7 @@ import { createKeeper } from '../../../src/keeper/keeper.ts'
 import type { KeeperEvent, SummaryEvent } from '../../../src/ops/events.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { writeAnswer } from '../../../src/ops/orders.ts'
-import { span } from '../../../src/readable.js'
+import { leftText } from '../../support/progress.ts'
 import { findProblems } from './audit.ts'
 import { createGasAudit, hourText, overspent, withGasHour } from './gas-audit.ts'
 import { hurriedClock } from './hurried-clock.ts'
@@ -145,9 +145,7 @@ async function start(
     onProgress(`ready at block ${first} after ${(startMs / 1_000).toFixed(1)} s`)
     const beganAtMs = performance.now()
     const onLook = (done: bigint, of: bigint) => {
-      const leftMs = ((performance.now() - beganAtMs) / Number(done)) * Number(of - done)
-      const left =
-        done === 0n || done >= of ? '' : `, about ${span(Math.ceil(leftMs / 60_000) * 60_000)} left`
+      const left = leftText(Number(done), Number(of), performance.now() - beganAtMs)
       onProgress(`block ${done} of ${of}, ${counts.workflows()} workflows${left}`)
     }
     const signers = config.agents.map(({ role, signer: { address } }) => ({ role, address }))
