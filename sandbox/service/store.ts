@@ -57,8 +57,9 @@ const TAG_BYTES = 16
  */
 export function openStore(file: string, secret: string): Store {
   const db = new DatabaseSync(file)
-  // WAL with NORMAL survives the death of the process; only a power loss may drop the tail, as for the sandbox's chain.
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;')
+  // It survives the death of the process. A power loss may cost it, as it costs the sandbox its chain: to wait for the disk
+  // would hold up service, nodes and KMS alike, by seconds on a machine that has just installed its packages.
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 2000;')
   db.exec(SCHEMA)
   const derive = (purpose: string) =>
     createHmac('sha256', secret).update(`sandbox service: ${purpose}`).digest()
