@@ -1,7 +1,6 @@
 import type { Nodes } from '../chain/nodes.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/effects.ts'
-import { allowanceView } from '../guard/views.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 import { insistsOn } from '../service/contract/workflow-types.ts'
@@ -16,6 +15,13 @@ import {
   type TerminalState,
   type Workflow,
 } from '../workflow/workflow.ts'
+import {
+  type AllowanceLeft,
+  allowancesLeft,
+  hasLanded,
+  isApproval,
+  ownAllowances,
+} from './transactions/allowances.ts'
 import { differences } from './transactions/effects.ts'
 import { type FeePolicy, gasOf, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
@@ -32,15 +38,13 @@ export type ConcludeDeps = {
   readonly fees: FeePolicy
   readonly nodes: Pick<Nodes, 'calls'>
   readonly stands: ChainView['stands']
-  readonly journal: Pick<Journal, 'claim' | 'nextNonce' | 'write'>
+  readonly journal: Pick<Journal, 'byNonce' | 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
   readonly safe: Signers['safe']
   /** Whose amounts are written with their units. */
   readonly deployment: Pick<Deployment, 'assets'>
 }
 
-/** The selector of `approve`. Source: EIP-20. */
-const APPROVE = '0x095ea7b3'
 const RETRY_MS = 500
 /** A token that refuses this many revocations refuses the next one too. */
 const REVOCATIONS_MAX = 3
@@ -59,7 +63,9 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   // A venue may take less than it was allowed to, and the rest whenever it likes.
   const isVenues = insistsOn(workflow.proposal.workflowType) !== undefined
-  const left = failed || isVenues ? await allowancesLeft(workflow, deps) : []
+  const own = failed || isVenues ? await ownAllowances(workflow, deps) : []
+  if (own === null) return wait(RETRY_MS)
+  const left = await allowancesLeft(own, workflow.signer, deps)
   // One that cannot be read counts as standing, whatever a node says in its place.
   const standing = left.find(({ assets }) => assets !== 0n)?.allowance ?? null
   if (failed || standing !== null) {
@@ -96,16 +102,6 @@ const settled = async (ended: Workflow, reservation: Reservation, deps: Conclude
  */
 const hasEffect = (workflow: Workflow): boolean =>
   workflow.slots.some((slot) => slot.kind === 'intent' && hasLanded(slot) && !isApproval(slot, workflow))
-
-const hasLanded = ({ inclusion }: Slot): boolean =>
-  inclusion?.purpose === 'payload' && inclusion.status === 'success'
-
-/** Whether all that a payload does is to let others take what a later one of its workflow is about. Pure. */
-export const isApproval = (
-  { payload }: Pick<Slot, 'payload'>,
-  { clearance }: Pick<Workflow, 'clearance'>,
-): boolean =>
-  payload.data.startsWith(APPROVE) && clearance?.allowances.some(({ token }) => token === payload.to) === true
 
 /** End what failed, or is quarantined. One of which a part stands keeps its whole exposure in the budgets. */
 async function fail(
@@ -248,17 +244,6 @@ const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance
     `${spender} may still take ${token} from ${workflow.signer}: ${REVOCATIONS_MAX} revocations of workflow ${workflow.id} did not help.`,
     { fix: 'revoke it by hand, and pause the role until then.', facts: { workflowId: workflow.id } },
   )
-
-/** What the chain says is left of an allowance; null where it cannot be read. */
-type AllowanceLeft = { readonly allowance: StandingAllowance; readonly assets: bigint | null }
-
-async function allowancesLeft(workflow: Workflow, deps: ConcludeDeps): Promise<readonly AllowanceLeft[]> {
-  if (!workflow.slots.some(hasLanded)) return []
-  const allowances = workflow.clearance?.allowances ?? []
-  const views = allowances.map(({ token, spender }) => allowanceView(token, workflow.signer, spender))
-  const values = await deps.nodes.calls(views.map(({ call }) => call))
-  return allowances.map((allowance, at) => ({ allowance, assets: views[at]?.decode(values[at]) ?? null }))
-}
 
 async function revoke(workflow: Workflow, standing: StandingAllowance, deps: ConcludeDeps): Promise<Step> {
   // It closes what is open: it may take all that the policy allows, and its cost is counted beyond any budget.

@@ -392,6 +392,82 @@ describe('concluding a failure', () => {
     expect(setup.world.safe).toEqual([])
   })
 
+  describe('beside another workflow of its signer', () => {
+    const approvalOf = (token: `0x${string}`) =>
+      revocationPayload({ token, spender: MARKET, assets: 5n }).data.replace(/0$/, '5') as `0x${string}`
+    /** Have another workflow take two nonces, of which the first allows the same market to take a token. */
+    const another = async (slot: Partial<Slot>, token = TOKEN, index = 2) => {
+      const id = 'f'.repeat(32)
+      const opened = { id, opportunity: 'cd'.repeat(32), proposal: proposalOf({ subject: 'another' }) }
+      await journal.open(workflowOf('cleared', opened))
+      const base = finalSlot(index, {}, slot)
+      const approves = { ...base, payload: { ...base.payload, to: token, data: approvalOf(token) } }
+      const slots = [approves, finalSlot(index + 1, null, { state: 'open' })]
+      const claimed = await journal.claim(workflowOf('in_flight', { ...opened, slots }), null)
+      if (claimed === 'lost') throw new TypeError('lost')
+    }
+    const concludedBeside = async (
+      slot: Partial<Slot>,
+      token?: `0x${string}`,
+      changes?: Partial<Workflow>,
+    ) => {
+      const workflow = await inFlight(failed(), changes)
+      await another(slot, token)
+      const step = await conclude(workflow, setup.deps)
+      return step.type === 'wait' ? step : step.workflow
+    }
+
+    it('takes back nothing of what the other allowed anew', async () => {
+      setup.world.allowance = 1n
+      expect(await concludedBeside({})).toMatchObject({ state: 'reverted' })
+      expect(setup.world.alarms).toEqual([])
+    })
+
+    it('makes nothing SAFE of what the other used up', async () => {
+      const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '1' } })
+      expect(await concludedBeside({}, TOKEN, { proposal })).toMatchObject({ state: 'reverted' })
+      expect(setup.world.safe).toEqual([])
+    })
+
+    it('waits while it is not final whether the other allows anything', async () => {
+      setup.world.allowance = 1n
+      expect(await concludedBeside({ state: 'open' })).toEqual({ type: 'wait', ms: 500 })
+    })
+
+    it.each([
+      ['did not land', { inclusion: endOf(9, { purpose: 'noop' }) }, TOKEN],
+      ['reverted', { inclusion: endOf(9, { status: 'reverted' }) }, TOKEN],
+      ['was for another token', {}, `0x${'71'.repeat(20)}`],
+      ['was for another token, and is open', { state: 'open' }, `0x${'71'.repeat(20)}`],
+    ] as const)('takes back its own where the other’s %s', async (_, slot, token) => {
+      setup.world.allowance = 1n
+      expect(await concludedBeside(slot, token)).toMatchObject({
+        state: 'in_flight',
+        slots: [{}, {}, { kind: 'revoke', nonce: 11 }],
+      })
+    })
+
+    it('takes back its own where the other’s came before it', async () => {
+      setup.world.allowance = 1n
+      await another({}, TOKEN, 0)
+      const approves = finalSlot(2, {}, { payload: approved().payload })
+      const slots = [approves, finalSlot(3, { status: 'reverted' })]
+      expect(await concluded(slots)).toMatchObject({ state: 'in_flight', slots: [{}, {}, { nonce: 11 }] })
+    })
+
+    it('takes back its own where the other’s was for another spender', async () => {
+      setup.world.allowance = 1n
+      const { clearance } = workflowOf('in_flight')
+      if (clearance === undefined) throw new TypeError('was not cleared')
+      const allowances = [{ token: TOKEN, spender: SIGNER, assets: 5n }]
+      const workflow = await inFlight(failed(), { clearance: { ...clearance, allowances } })
+      await another({})
+      expect(await conclude(workflow, setup.deps)).toMatchObject({
+        workflow: { state: 'in_flight', slots: [{}, {}, { kind: 'revoke' }] },
+      })
+    })
+  })
+
   it('ends once the revocation worked', async () => {
     const slots = [...failed(), finalSlot(2, {}, { kind: 'revoke' })]
     expect(await concluded(slots)).toMatchObject({ state: 'reverted', realized: { gasWei: 90n } })

@@ -52,7 +52,12 @@ async function liquidated(token: string, taken = (logged: readonly TokenChange[]
   const safe: string[] = []
   await conclude(workflowOf('in_flight', { signer: liquidator, clearance, slots }), {
     ...{ nowMs: () => 5_000, baseFeePerGasWei: () => 1n, fees: FEE_POLICY, nodes, stands: () => true },
-    journal: { claim: async () => 'lost', nextNonce: async () => 0, write: async (each) => each },
+    journal: {
+      byNonce: async () => null,
+      claim: async () => 'lost',
+      nextNonce: async () => 0,
+      write: async (each) => each,
+    },
     alarm: () => undefined,
     safe: (_signer, { check }) => safe.push(check),
     deployment: { assets: [] },
