@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
 import { RolekeeperError } from '../../src/errors.ts'
+import { SERVER_OPTIONS } from '../server-options.ts'
 import { withDataFees } from './data-fees.ts'
 import { type Ask, estimate, type RpcAnswer, refusal, simulate } from './node-front-rules.ts'
 import { createNodeUpstream, type NodeUpstream } from './node-upstream.ts'
@@ -64,7 +65,7 @@ export async function startNodeFront(nodeUrl: string, isOpStack = false): Promis
   const upstream = createNodeUpstream(nodeUrl)
   const lock = createReadWriteLock()
   const miner = createMiner(() => lock.write(() => upstream.createAsk()('evm_mine', [])))
-  const server = createServer((incoming, reply) => {
+  const server = createServer(SERVER_OPTIONS, (incoming, reply) => {
     serve(incoming, reply, { upstream, lock, rules: isOpStack ? OP_STACK_RULES : RULES }).catch(
       (error: unknown) => {
         if (reply.headersSent || !(error instanceof RolekeeperError)) reply.destroy()

@@ -4,6 +4,7 @@ import { appendFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
+import { SERVER_OPTIONS } from '../server-options.ts'
 import { holdKey, type KmsKey, type KmsKeySettings } from './keys.ts'
 import { type KmsFaults, NO_FAULTS, type Outcome, performOperation } from './operations.ts'
 import { type KmsFault, sigV4Fault } from './sigv4.ts'
@@ -135,7 +136,7 @@ export async function startKms(settings: KmsServerSettings): Promise<Kms> {
     send(response, outcome, requestId, clock.nowMs())
   }
 
-  const server = createServer((request, response) => {
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
     // Only a connection that ended early, or a stop, can reject: there is nobody left to answer.
     answer(request, response).catch(() => request.socket.destroy())
   })

@@ -13,7 +13,6 @@ const HABITS: readonly Habit[] = [
     says: 'sleeps: wait for an event',
     stands: {
       'test/docs.test.ts': 'asks a journal again that another process writes',
-      'test/end-to-end/compose.test.ts': 'asks a journal again that another process writes',
       'test/chain/canonical.test.ts': 'a chain in memory: a turn of the event loop lets all that waits run',
       'test/pipeline/transactions/nonces.test.ts':
         'a chain in memory: a turn of the event loop lets all that waits run',

@@ -2,9 +2,8 @@ import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, onTestFailed } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
@@ -125,6 +124,7 @@ function startService(name: string, changes: Record<string, string> = {}) {
     await exited
   }
   ends.push(() => end('SIGKILL'))
+  onTestFailed(() => void process.stderr.write(`${name} showed:\n${out.slice(-4_000)}\n`))
   const until = (shown: RegExp, from = 0) =>
     new Promise<string>((resolve, reject) => {
       const look = () => {
@@ -145,18 +145,17 @@ const checkHealth = async (name: string, env: Record<string, string> = {}): Prom
   await promisify(execFile)(process.execPath, args, { cwd: app, env: { ...OURS, ...env } })
 }
 
-/** How many of the seats a keeper holds, once it finds itself ready; -1 before. */
-async function heldAt(url: string): Promise<number> {
-  const response = await fetch(`${url}/readyz`)
-  const { facets } = z
-    .object({ facets: z.object({ seats: z.object({ message: z.string() }) }) })
-    .parse(await response.json())
-  return response.ok ? Number(facets.seats.message.split(` of ${SHIPPED_ROLES.length} held`)[0]) : -1
-}
-
-async function untilHeld(url: string, isEnough: (held: number) => boolean): Promise<void> {
-  while (!isEnough(await heldAt(url))) await setTimeout(100)
-}
+/** Wait until a keeper finds itself ready, and holds so many of the seats. */
+const untilHeld = (url: string, isEnough: (held: number) => boolean): Promise<void> =>
+  until(async () => {
+    const response = await fetch(`${url}/readyz`)
+    const said = await response.text()
+    const { facets } = z
+      .object({ facets: z.object({ seats: z.object({ message: z.string() }) }) })
+      .parse(JSON.parse(said))
+    const held = Number(facets.seats.message.split(` of ${SHIPPED_ROLES.length} held`)[0])
+    expect(response.ok && isEnough(held), said).toBe(true)
+  }, 100)
 
 it('works as plain processes: two keepers share the duty beside a sandbox, and one goes on without the other', async () => {
   for (const part of ['agents', 'src', 'sandbox', 'package.json', 'node_modules', 'policies'])

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { SERVER_OPTIONS } from '../../sandbox/server-options.ts'
 
 /** A span as OTLP's JSON has it, its attributes flat. */
 type ReceivedSpan = {
@@ -32,7 +33,7 @@ const flat = (attributes: readonly Attribute[] = []) =>
 
 /** Start a collector. */
 export async function startCollector(): Promise<Collector> {
-  const server = createServer(async (request, response) => {
+  const server = createServer(SERVER_OPTIONS, async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     if (collector.fault === 'hang') return

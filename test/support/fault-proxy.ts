@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { SERVER_OPTIONS } from '../../sandbox/server-options.ts'
 import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
 import { listenOnLoopback } from './loopback.ts'
 
@@ -49,7 +50,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     finish(deed, outgoing, answer.statusCode ?? 502, answer.headers, said)
   }
 
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(SERVER_OPTIONS, (incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy())
   })
   const upgrades = new Set<Duplex>()

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Address, encodeFunctionResult, erc20Abi, toFunctionSelector } from 'viem'
 import { liquidationViews } from '../../agents/protocol/liquidation-views.ts'
+import { SERVER_OPTIONS } from '../../sandbox/server-options.ts'
 import type { Head, Nodes } from '../../src/chain/nodes.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import { listenOnLoopback } from './loopback.ts'
@@ -85,7 +86,7 @@ export async function startManyBorrowers(count: number): Promise<ManyBorrowers> 
       `{"items":[${items.join()}],"pageInfo":{"hasMore":${next !== null},"nextCursor":${JSON.stringify(next)}},"freshness":{"status":"current","lagSeconds":0,"blockNumber":"10","blockTimestamp":"${time}"}}`,
     )
   }
-  const server = createServer(answer)
+  const server = createServer(SERVER_OPTIONS, answer)
   const port = await listenOnLoopback(server)
   return {
     url: `http://127.0.0.1:${port}`,

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { keccak256 } from 'viem'
 import { z } from 'zod'
+import { SERVER_OPTIONS } from '../../sandbox/server-options.ts'
 import { bytesOf, doBefore, finish, type HttpDeed } from './http-deeds.ts'
 import { listenOnLoopback } from './loopback.ts'
 import { createView, type RpcCall, type RpcReply, type View } from './node-view.ts'
@@ -128,7 +129,7 @@ export async function startNodeProxy(
     finish(whole, outgoing, 200, JSON_HEADERS, said)
   }
 
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(SERVER_OPTIONS, (incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy())
   })
   const close = async () => {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { SERVER_OPTIONS } from '../../sandbox/server-options.ts'
 
 /** One request on its way through a tap. */
 export type Tapped = { readonly method: string; readonly path: string; readonly body: string }
@@ -57,7 +58,7 @@ export async function startTap(target: string): Promise<Tap> {
     response.end(answer.body)
   }
 
-  const server = createServer((incoming, response) => {
+  const server = createServer(SERVER_OPTIONS, (incoming, response) => {
     handle(incoming, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

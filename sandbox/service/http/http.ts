@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { OPERATIONS, type Operation, type OperationId } from '../../../src/service/contract/operations.ts'
+import { SERVER_OPTIONS } from '../../server-options.ts'
 import type { ApiKeys } from '../tenants/api-keys.ts'
 import type { Usage } from '../tenants/usage.ts'
 import { ANYONE, authorise, identify } from './access.ts'
@@ -71,6 +72,7 @@ export function createHttp(deps: HttpDeps): FastifyInstance {
 function createApp(deps: HttpDeps): FastifyInstance {
   const malformed = new ApiError(400, 'malformed_request', 'The request is not well-formed.')
   const app = fastify({
+    ...SERVER_OPTIONS,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: 10_000,
     forceCloseConnections: true,
