@@ -8,6 +8,7 @@ import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.t
 import type { Board, PriceSeen } from './board.ts'
 import type { Due, OwnBudget } from './protocol/due.ts'
 import type { Experience, Recovered } from './protocol/experience.ts'
+import type { Joined, Origins } from './protocol/origins.ts'
 import type { Rival } from './protocol/rival.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
@@ -138,6 +139,12 @@ export type Answer =
   | { readonly ok: true; readonly text: string; readonly atMs: number; readonly signature?: string }
   | { readonly ok: false; readonly check: string; readonly message: string }
 
+type AskedSource = Readonly<{
+  name: string
+  votesWith: readonly string[]
+  states: (said: Answer) => string | Stop
+}>
+
 /** Rows that a wave asks for: those of some wallets, or a whole small collection that it can do without. */
 export type RowsQuestion =
   | { readonly collection: BorrowerCollection; readonly wallets: readonly Address[] }
@@ -234,10 +241,7 @@ export type Gain = Readonly<Record<'paid' | 'received' | 'gas' | 'profit', strin
   readonly marked: boolean
 }
 
-/**
- * A role: data and pure functions. It does no I/O, reads no clock and draws no random number; the same observation
- * and policy give the same decision.
- */
+/** A role: data and pure functions, without I/O, clock or chance: the same observation and policy give the same decision. */
 export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly role: Role
   readonly watches: Watch
@@ -253,10 +257,7 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly arming?: Arming<Book>
   /** The views that it calls; `guard.views` of its policy has to name each with the same types. */
   readonly views?: Abi
-  /**
-   * What it asks beside the listed collections; calls run at the newest block. `changed` are wallets whose rows events
-   * named since the last look.
-   */
+  /** What it asks beside the listed collections, at the newest block. `changed`: wallets that events named since the last look. */
   first?(known: Known, policy: Policy, previous: Seen | null, book: Book, changed: readonly Address[]): Wave
   /**
    * Turn the watched rows into what `decide` needs, asking for what they do not say: at most 4 waves. Rows of optional
@@ -279,12 +280,11 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   /** The contracts, and the markets, that its policy names, as the deployment has to, by their places under `strategy`. */
   contracts?(policy: Policy): readonly (readonly [place: string, name: string])[]
   markets?(policy: Policy): readonly (readonly [place: string, name: string])[]
-  /** The sources that its policy asks, by their names in the run configuration, and what it takes from an answer of each. */
-  sources?(policy: Policy): readonly { readonly name: string; states(answer: Answer): string | Stop }[]
-  /**
-   * What differs from what its policy declares, in the order in which it is applied; an empty list where all is as
-   * declared. Absent, the role declares nothing.
-   */
+  /** The sources that its policy asks, by their names in the run configuration; with what each has one vote; and what it states. */
+  sources?(policy: Policy): readonly AskedSource[]
+  /** Its policy, with sources that have an origin in common counted together. */
+  joinSources?(policy: Policy, origins: Origins): Joined<Policy>
+  /** What differs from what its policy declares, in the order in which it is applied. Absent, the role declares nothing. */
   plan?(seen: Moment & Seen, policy: Policy): readonly Difference[]
   /** What a proposal rests on, as files of text by their names: kept beside the journal before it is opened. */
   evidence?(proposal: Proposal, seen: Moment & Seen, policy: Policy): Evidence | null

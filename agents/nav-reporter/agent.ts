@@ -1,5 +1,6 @@
 import { moment } from '../../src/readable.js'
-import type { Agent, Stop } from '../agent.ts'
+import type { Agent, Answer, Stop } from '../agent.ts'
+import type { Origins } from '../protocol/origins.ts'
 import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
@@ -8,12 +9,24 @@ import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
 import { type NavReporterSeen, see } from './see.ts'
 import { readOutside } from './source-kinds.ts'
 import type { Statement } from './statement.ts'
+import { neverReached, reachable, votersOf, withUpstreams } from './votes.ts'
 
 /** Say in short what a source states. */
 function statesOf(said: readonly Statement[] | Stop): string | Stop {
   if ('check' in said) return said
   const newestS = Math.max(...said.map(({ asOfS }) => asOfS))
   return `it states ${said.length === 1 ? 'a value' : `${said.length} values, the newest`} for ${moment(newestS)}`
+}
+
+/** Count sources of each report together that the run configuration shows to be one. */
+function joinSources({ reports, ...rest }: NavReporterPolicy, origins: Origins) {
+  const joined = Object.entries(reports).map(
+    ([name, report]) => [name, { ...report, sources: withUpstreams(report.sources, origins) }] as const,
+  )
+  const short = joined.find(([, { quorum, sources }]) => quorum > votersOf(sources).size)
+  if (short === undefined) return { policy: { ...rest, reports: Object.fromEntries(joined) } }
+  const [name, { sources }] = short
+  return { path: `reports.${name}.quorum`, problem: neverReached(sources), fix: reachable(sources) }
 }
 
 /** The NAV reporter: says in time what one share of a fund or vault is worth, and never on one source's word. */
@@ -33,10 +46,17 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
   verify,
   sources: ({ reports }) =>
     Object.values(reports).flatMap(({ sources, decimals }) =>
-      Object.values(sources).flatMap((one) =>
+      Object.entries(sources).flatMap(([key, one]) =>
         'source' in one
-          ? [{ name: one.source, states: (answer) => statesOf(readOutside(answer, one, decimals)) }]
+          ? [
+              {
+                name: one.source,
+                votesWith: (one.upstream ?? key).split('+').filter((each) => each !== key),
+                states: (answer: Answer) => statesOf(readOutside(answer, one, decimals)),
+              },
+            ]
           : [],
       ),
     ),
+  joinSources,
 }

@@ -1,11 +1,12 @@
 import type { Decision, Moment } from '../agent.ts'
 import { type Board, judgedBy, type NavRow, ROWS_MAX } from '../board.ts'
 import { decimal, percent } from '../protocol/text.ts'
-import { type NavReporterPolicy, type ReportPolicy, votersOf } from './policy.ts'
+import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { subjectOf } from './propose.ts'
 import { median, type Reading } from './quorum.ts'
 import { nextDue } from './schedule.ts'
 import { type NavReporterSeen, newest, type ReportSeen } from './see.ts'
+import { votersOf } from './votes.ts'
 
 /** Show each report with what its sources state now, and the band that the oracle takes. Pure. */
 export function board(
@@ -36,7 +37,9 @@ function rowOf(
   { nowMs }: Moment,
 ) {
   const { name, readings, scheduled } = report
-  const middle = median(readings.flatMap(({ known }) => known.at(-1)?.value ?? []))
+  const votes = Object.groupBy(readings, ({ source }) => listed[source]?.upstream ?? source)
+  const latest = ({ known }: Reading) => known.at(-1)?.value ?? []
+  const middle = median(Object.values(votes).flatMap((each = []) => median(each.flatMap(latest)) ?? []))
   const apart = Number(outlierBps) / 10_000
   const shown = (value: bigint | undefined) => (value === undefined ? '?' : decimal(value, decimals, 6))
   const last = newest(report)
@@ -50,7 +53,7 @@ function rowOf(
     nextDueAtS: nextDue(schedule, Math.floor(nowMs / 1_000)),
     bandMin: middle === null ? null : number(middle) * (1 - apart),
     bandMax: middle === null ? null : number(middle) * (1 + apart),
-    rule: `${quorum} of ${votersOf(listed).size} must agree within ${percent(outlierBps)} of their median; the oracle takes ${shown(scheduled?.valueMin)} to ${shown(scheduled?.valueMax)}.`,
+    rule: `${quorum} of ${votersOf(listed).size} votes must agree within ${percent(outlierBps)} of their median; the oracle takes ${shown(scheduled?.valueMin)} to ${shown(scheduled?.valueMax)}.`,
     sources: readings.map((reading) => sourceOf(reading, decimals)),
   } satisfies Omit<NavRow, 'check' | 'message'>
 }

@@ -207,7 +207,7 @@ function shortOf(
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
   // Sources that speak late are waited for, without a word to a person for half of the time that there is.
   if (accepted.length + waiting >= quorum && lateS * 2 <= lateSMax) {
-    const message = `${accepted.length} sources agree on the value ${span(lateS * 1_000)} ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
+    const message = `${accepted.length} votes agree on the value ${span(lateS * 1_000)} ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
     return { check: 'sources_behind', message }
   }
   return {
@@ -215,6 +215,6 @@ function shortOf(
     alarm: {
       fix: 'look at the sources that the message names; nothing is reported until enough of them agree.',
     },
-    message: `${plural(accepted.length, 'source')} agree${accepted.length === 1 ? 's' : ''}; the policy demands ${quorum}: ${why}.`,
+    message: `${plural(accepted.length, 'vote')} agree${accepted.length === 1 ? 's' : ''}; the policy demands ${quorum}: ${why}.`,
   }
 }

@@ -4,6 +4,7 @@ import { bps, count, name, seconds, settings } from '../../src/service/contract/
 import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
 import { feeMark, sourcePolicy, value } from './source-policy.ts'
+import { neverReached, reachable, votersOf, withUpstreams } from './votes.ts'
 
 const date = z
   .string()
@@ -94,10 +95,6 @@ const interim = settings({
   heartbeatLabel: label,
 })
 
-/** The upstreams that have a vote each. Pure. */
-export const votersOf = (sources: Readonly<Record<string, { readonly upstream?: string | undefined }>>) =>
-  new Set(Object.entries(sources).map(([source, { upstream }]) => upstream ?? source))
-
 const report = settings({
   /** A name of deployment.contracts; what it is the oracle of, it says itself. */
   oracle: name,
@@ -108,7 +105,7 @@ const report = settings({
   /** A report that is later than this is missed: so long it is waited for sources that speak late. */
   lateSMax: seconds(1, 31_536_000),
   interim: interim.optional(),
-  sources: z.record(name, sourcePolicy),
+  sources: z.record(name, sourcePolicy).transform((sources) => withUpstreams(sources, new Map())),
   /** How many sources must agree; those of one upstream count once. */
   quorum: count('sources', 1, 100),
   /** How far the vote of an upstream may be from the median of all. */
@@ -121,18 +118,14 @@ const report = settings({
 }).superRefine((one, context) => {
   const refuse = (path: string[], message: string, fix: string) =>
     context.addIssue({ code: 'custom', path, message, params: { fix } })
-  const sources = votersOf(one.sources).size
-  if (sources === 0) {
+  const votes = votersOf(one.sources).size
+  if (votes === 0) {
     refuse(['sources'], 'expected at least one source', 'add one, for example of kind http')
-  } else if (one.quorum > sources) {
-    refuse(
-      ['quorum'],
-      `there are ${sources} sources, so it is never reached`,
-      `write at most "${sources}", or add sources`,
-    )
-  } else if (one.quorum * 2 <= sources) {
-    const least = Math.floor(sources / 2) + 1
-    refuse(['quorum'], `two groups of the ${sources} sources could each be one`, `write at least "${least}"`)
+  } else if (one.quorum > votes) {
+    refuse(['quorum'], neverReached(one.sources), reachable(one.sources))
+  } else if (one.quorum * 2 <= votes) {
+    const least = Math.floor(votes / 2) + 1
+    refuse(['quorum'], `two groups of the ${votes} votes could each be one`, `write at least "${least}"`)
   }
   const read = new Map<string, string>()
   for (const [key, source] of Object.entries(one.sources)) {

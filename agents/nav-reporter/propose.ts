@@ -7,10 +7,11 @@ import { BPS } from '../protocol/health.ts'
 import { decimal, percent } from '../protocol/text.ts'
 import type { Due } from './due.ts'
 import { termsAt } from './marks.ts'
-import { type ReportPolicy, votersOf } from './policy.ts'
+import type { ReportPolicy } from './policy.ts'
 import { type Agreement, distanceBps } from './quorum.ts'
 import { newest, type ReportSeen } from './see.ts'
 import { accruedFees, type Bridge, bridgeOf, builtValue, type FeeTerms } from './valuation.ts'
+import { votersOf } from './votes.ts'
 
 /** What would be reported of one share, and what was taken off for fees. */
 export type Value = {
@@ -79,7 +80,7 @@ export function propose(
     },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
-    summary: `report ${name} ${reportType} of ${moment(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} sources${steps}`,
+    summary: `report ${name} ${reportType} of ${moment(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} votes${steps}`,
     reason: reasonOf(report, policy, agreement, value, bridge),
   }
 }

@@ -14,6 +14,7 @@ import { TO_CHAIN } from '../chain/to-chain.ts'
 import { fundLensAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
 import { writePrivateFile } from '../files.ts'
+import { SERVER_OPTIONS } from '../server-options.ts'
 import { badSpellS, type Scenario } from './scenarios.ts'
 import { roll } from './story.ts'
 import type { SideStory } from './weather.ts'
@@ -49,6 +50,8 @@ const FOLDER = 'nav'
 const EVERY_TICKS = 5
 /** How far an honest source may be off, either way. */
 const NOISE_BPS = 8
+/** Values that a valuer still has in its file. */
+const HISTORY = 50
 const BPS = 10_000n
 const WAD_IN_MICROS = 10n ** 12n
 /** Shares of a vault on sUSD: six decimals and six more. */
@@ -56,26 +59,31 @@ const VAULT_SHARE = 10n ** 12n
 
 /**
  * Start who says what the recovery fund and the Prime vault are worth a share, every few seconds: an administrator
- * over HTTP and a custodian in a file, each with a small error of its own. Before there are shares the one answers 503
- * and the other writes nothing; while a holding's market has no price both repeat what they said last. In a bad spell
+ * over HTTP, a custodian and a valuer in files, each with a small error of its own. Before there are shares the first answers 503
+ * and the others write nothing; while a holding's market has no price all repeat what they said last. In a bad spell
  * of the scenario the fund's administrator is off by its factor.
  */
 export async function startNavSources(options: SourceOptions): Promise<NavSources> {
   const folder = join(options.directory, FOLDER)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const known = new Map<Subject, Valued>()
+  const valuations: Record<Subject, object[]> = { recoveryFund: [], primeVault: [] }
   const server = await serveAdministrator((subject) => known.get(subject))
   const { port } = server.address() as AddressInfo
   const pinsOf = (subject: Subject, name: string): readonly SourcePin[] => [
     { name: `${name}Administrator`, url: `http://127.0.0.1:${port}/${FOLDER}/${subject}.json` },
     { name: `${name}Custodian`, file: `${FOLDER}/${subject}.csv` },
+    { name: `${name}Valuer`, file: `${FOLDER}/${subject}.json` },
   ]
   return {
     pins: [...pinsOf('recoveryFund', 'fund'), ...pinsOf('primeVault', 'vault')],
-    story: createValuations(options, (subject, valued, custodianMicros) => {
+    story: createValuations(options, (subject, valued, custodianMicros, valuerWad) => {
       known.set(subject, valued)
-      const line = `${valued.asOf},${custodianMicros}\n`
-      writePrivateFile(join(folder, `${subject}.csv`), `asOf,microsPerShare\n${line}`)
+      const { asOf } = valued
+      writePrivateFile(join(folder, `${subject}.csv`), `asOf,microsPerShare\n${asOf},${custodianMicros}\n`)
+      const list = [...valuations[subject], { asOf, perShare: formatUnits(valuerWad, 18) }].slice(-HISTORY)
+      valuations[subject] = list
+      writePrivateFile(join(folder, `${subject}.json`), JSON.stringify({ valuations: list }))
     }),
     stop: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -85,7 +93,7 @@ export async function startNavSources(options: SourceOptions): Promise<NavSource
   }
 }
 
-type Say = (subject: Subject, administrator: Valued, custodianMicros: bigint) => void
+type Say = (subject: Subject, administrator: Valued, custodianMicros: bigint, valuerWad: bigint) => void
 
 /** Value both subjects every few ticks, as each source would. Calls nothing. */
 function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions, say: Say): SideStory {
@@ -107,8 +115,9 @@ function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions,
       if (trueWad === null) continue
       const asset = deployment.contracts[subject].address
       const factor = BigInt(isOff && subject === 'recoveryFund' ? (scenario.sourceFactor ?? 1) : 1)
-      const valueWad = said(subject, 'administrator', trueWad, tick) * factor
-      say(subject, { asset, valueWad, asOf }, said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS)
+      const administrator = { asset, valueWad: said(subject, 'administrator', trueWad, tick) * factor, asOf }
+      const custodianMicros = said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
+      say(subject, administrator, custodianMicros, said(subject, 'valuer', trueWad, tick))
     }
     return []
   }
@@ -136,7 +145,7 @@ function createTruth(rpcUrl: string, { contracts }: Deployment) {
 
 /** Answer GET /nav/SUBJECT.json with what the administrator said last, on a free port of this machine. */
 async function serveAdministrator(valuedOf: (subject: Subject) => Valued | undefined): Promise<Server> {
-  const server = createServer((request, response) => {
+  const server = createServer(SERVER_OPTIONS, (request, response) => {
     const subject = SUBJECTS.find((name) => request.url === `/${FOLDER}/${name}.json`)
     if (request.method !== 'GET' || subject === undefined)
       return answer(response, 404, { error: 'not_found' })

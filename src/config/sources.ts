@@ -86,3 +86,12 @@ export function secretsOfSource(one: Source) {
   const shared = signed !== undefined && 'hmac' in signed.key ? [signed.key.hmac] : []
   return one.kind === 'http' ? [one.url, ...Object.values(one.headers ?? {}), ...shared] : shared
 }
+
+/** What a source is read from and signed by: texts that are alike where it is the same, and that nobody is shown. Pure. */
+export function originsOf(one: Source): readonly string[] {
+  const key = one.signature?.key
+  return [
+    one.kind === 'http' ? `host ${new URL(one.url.reveal()).hostname}` : `file ${one.file}`,
+    ...(key === undefined ? [] : [`key ${'ecdsa' in key ? key.ecdsa : key.hmac.reveal()}`]),
+  ]
+}

@@ -5,6 +5,7 @@ import { nearest } from '../config/check.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { loadWithIncludes } from '../config/include.ts'
 import { checkPolicy, locating, type Policy } from '../config/policy.ts'
+import { originsOf } from '../config/sources.ts'
 import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
@@ -71,7 +72,8 @@ export function positionOf(agent: AgentConfig): Position {
 export function loadRolePolicy(position: Position, config: RunConfig): RolePolicy {
   const { agent, does } = position
   const yaml = loadWithIncludes(agent.policy)
-  const compiled = compilePolicy(yaml, does, config, { agent, agents: config.agents })
+  const alone = compilePolicy(yaml, does, config, { agent, agents: config.agents })
+  const compiled = withSources(alone, yaml, does, config)
   assertSources(does.sources?.(compiled.policy.strategy) ?? [], agent, config)
   const monitored =
     agent.monitor === undefined ? {} : { monitored: monitoredBy(agent.monitor, position, config) }
@@ -174,6 +176,23 @@ function assertContracts(
       facts: { path },
     },
   )
+}
+
+/** Have sources count together that the run configuration shows to be one. */
+function withSources<T extends Pick<RolePolicy, 'policy'>>(
+  compiled: T,
+  yaml: YamlFile,
+  { joinSources }: Agent,
+  { sources }: Pick<RunConfig, 'sources'>,
+): T {
+  if (joinSources === undefined) return compiled
+  const origins = new Map(sources.map((source) => [source.name, originsOf(source)] as const))
+  const joined = joinSources(compiled.policy.strategy, origins)
+  return locating(yaml, () => {
+    if ('problem' in joined)
+      throw policyError(`strategy.${joined.path}`, `${joined.problem}.`, `${joined.fix}.`)
+    return { ...compiled, policy: { ...compiled.policy, strategy: joined.policy } }
+  })
 }
 
 /** A source that is nowhere would be one that is missing, each time, and a quorum that looks larger than it is. */

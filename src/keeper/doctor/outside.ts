@@ -100,9 +100,13 @@ export async function examineSources(
     return await Promise.all(
       sources.map(async ({ name }, index) => {
         const answer = await reader.ask({ kind: 'source', name, timeoutMs: ANSWER_MS_MAX })
-        const stated = asked.filter((one) => one.name === name).map(({ states }) => states(answer))
+        const asking = asked.filter((one) => one.name === name)
+        const stated = asking.map(({ states }) => states(answer))
         const wrong = answer.ok ? stated.find((one) => typeof one !== 'string') : answer
-        if (wrong === undefined) return passed('source', name, `${stated[0] ?? 'no policy asks it'}.`)
+        const others = [...new Set(asking.flatMap(({ votesWith }) => votesWith))]
+        const shared = others.length === 0 ? '' : `, and has one vote with ${others.join(', ')}`
+        if (wrong === undefined)
+          return passed('source', name, `${stated[0] ?? 'no policy asks it'}${shared}.`)
         const { check, message } = wrong
         const fix = `correct sources[${index}] or how the policy reads it, or have its owner mend it.`
         return warned('source', name, { code: `source.${check}`, message: `${name}: ${message}`, fix })

@@ -60,11 +60,11 @@ describe('a report that is due', () => {
       deviationBps: 39,
     })
     expect(proposals[0]?.summary).toMatchInlineSnapshot(
-      `"report recoveryFund nav of 2027-01-15T08:00:00Z: 1.036000 (−0.004000, 0.39 %), 4 of 4 sources; idle +0.020000, holdings +0.000000, fees −0.002060, units +0.000000, other −0.021940"`,
+      `"report recoveryFund nav of 2027-01-15T08:00:00Z: 1.036000 (−0.004000, 0.39 %), 4 of 4 votes; idle +0.020000, holdings +0.000000, fees −0.002060, units +0.000000, other −0.021940"`,
     )
     expect(proposals[0]?.reason).toMatchInlineSnapshot(`
       {
-        "accepted": "administrator 1.04 of 2027-01-15T08:00:00Z, chain 1.04 of 2027-01-15T08:00:00Z, custodian 1.04 of 2027-01-15T08:00:00Z, holdings 1.04 of 2027-01-15T08:00:00Z",
+        "accepted": "administrator 1.04 of 2027-01-15T08:00:00Z, chain 1.04 of 2027-01-15T08:00:00Z, holdings 1.04 of 2027-01-15T08:00:00Z, custodian 1.04 of 2027-01-15T08:00:00Z, valuer 1.04 of 2027-01-15T08:00:00Z",
         "beforeFees": "1040000000000000000",
         "bridgeFees": "-2060000000000000",
         "bridgeHoldings": "0",
@@ -78,7 +78,7 @@ describe('a report that is due', () => {
         "performanceFee": "4000000000000000",
         "rejected": "",
         "shareDecimals": 18,
-        "sources": 4,
+        "sources": 5,
         "supply": "500000000000000000000000",
         "value": "1036000000000000000",
       }
@@ -246,7 +246,7 @@ describe('a report that was made', () => {
     expect(decided(made({ value: off(300n), revision: 1 })).checks).toEqual({
       recoveryFund: 'interim_waits',
     })
-    const apart = readings(GROSS, GROSS, GROSS * 2n, GROSS * 2n)
+    const apart = readings(GROSS, GROSS * 3n, GROSS * 2n, GROSS * 2n)
     expect(decided({ ...wrong, readings: apart }).checks).not.toHaveProperty(`recoveryFund:${NOW_S}`)
     expect(decided(wrong, later(30)).checks).not.toHaveProperty(`recoveryFund:${NOW_S}`)
   })
@@ -254,17 +254,18 @@ describe('a report that was made', () => {
 
 describe('what stops a report', () => {
   test('a quorum that is short, by name, with each source and why', () => {
-    const short = readings(GROSS, GROSS, GROSS * 1_000n, GROSS / 2n)
+    const short = readings(GROSS, GROSS * 4n, GROSS * 1_000n, GROSS / 2n)
     const { proposals, passedOver } = decided({ readings: short })
     expect(proposals).toEqual([])
     expect(passedOver.map(({ subject, check }) => [subject, check])).toEqual([
       ['recoveryFund:chain', 'source_out_of_bounds'],
+      ['recoveryFund:custodian', 'source_outlier'],
       ['recoveryFund:holdings', 'source_outlier'],
       ['recoveryFund', 'quorum_short'],
     ])
-    expect(passedOver.map(({ alarm }) => alarm !== undefined)).toEqual([false, false, true])
+    expect(passedOver.map(({ alarm }) => alarm !== undefined)).toEqual([false, false, false, true])
     expect(passedOver.at(-1)?.message).toMatchInlineSnapshot(
-      `"2 sources agree; the policy demands 3: chain source_out_of_bounds, holdings source_outlier."`,
+      `"2 votes agree; the policy demands 3: chain source_out_of_bounds, custodian source_outlier, holdings source_outlier."`,
     )
   })
 

@@ -12,6 +12,7 @@ function reported(signature?: string): Evidence {
     interim: NONE,
     administrator: JSON.stringify({ perShare: { value: '1.04', asOf: iso(NOW_S - 7) } }),
     custodian: 'asOf,micros',
+    valuer: JSON.stringify({ valuations: [{ perShare: '1.04', asOf: iso(NOW_S) }] }),
     lens: word((1_041n * WAD) / 1_000n),
     idle: word(230_000_000_000n),
     fund: fund(),
@@ -42,6 +43,7 @@ describe('the evidence of a report', () => {
       'chain-1.txt',
       'chain-2.txt',
       'holdings-1.txt',
+      'valuer-1.txt',
       'pack.json',
     ])
     expect(files['custodian-1.txt']).toBe('asOf,micros')
@@ -52,8 +54,9 @@ describe('the evidence of a report', () => {
         "ok chain states 1.041000000000000000 for 2027-01-15T07:59:59Z, in chain-1.txt of 2027-01-15T07:59:59Z",
         "ok chain states 1.041000000000000000 for 2027-01-15T08:00:01Z, in chain-2.txt of 2027-01-15T08:00:01Z",
         "ok holdings states 1.039400000000000000 for 2027-01-15T08:00:00Z, in holdings-1.txt of 2027-01-15T08:00:01Z",
+        "ok valuer states 1.040000000000000000 for 2027-01-15T08:00:00Z, in valuer-1.txt of 2027-01-15T08:00:01Z",
         "ok custodian does not count: source_not_csv. It has no line below that of the names.",
-        "ok 3 votes agree (administrator, chain, holdings); the policy demands 3",
+        "ok 3 votes agree (administrator, chain with holdings, valuer); the policy demands 3",
         "ok 1.040000000000000000 less 0.004000000000000000 performance fee and 0.000000000000000000 carry is 1.036000000000000000; reported is 1.036000000000000000 for 2027-01-15T08:00:00Z",
       ]
     `)

@@ -113,9 +113,9 @@ export const typeSeen = (latest: Accepted): TypeSeen => ({
   moveBpsMax: 5_000n,
 })
 
-/** What four sources say, of now; 18 decimals. */
+/** What five sources say, of now, of which chain and holdings have one vote; 18 decimals. */
 export const readings = (...values: readonly bigint[]): ReportSeen['readings'] =>
-  ['administrator', 'custodian', 'chain', 'holdings'].map((source, index) => ({
+  ['administrator', 'custodian', 'chain', 'holdings', 'valuer'].map((source, index) => ({
     source,
     ok: true as const,
     known: [{ value: values[index] ?? values[0] ?? WAD, asOfS: NOW_S }],

@@ -47,7 +47,8 @@ describe('the strategy', () => {
     expect(refusal(fund('interim'), undefined)).toBe('accepted')
     expect(refusal(fund('fees'), undefined)).toBe('accepted')
     expect(refusal(fund('quorum'), '4')).toBe('accepted')
-    expect(refusal(fund('sources.administrator.upstream'), 'custodian')).toBe('accepted')
+    expect(refusal(fund('sources.administrator.upstream'), 'vendor')).toBe('accepted')
+    expect(refusal(fund('sources.chain.upstream'), 'node')).toBe('accepted')
     expect(refusal(fund('fees'), marked)).toBe('accepted')
   })
 

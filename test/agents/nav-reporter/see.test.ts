@@ -18,12 +18,14 @@ import {
 } from './fixtures.ts'
 import { look as lookAt, type World } from './world.ts'
 
+const OUTSIDE = ['fundAdministrator', 'fundCustodian', 'fundValuer']
 const statement = (value: string, atS = NOW_S) => JSON.stringify({ perShare: { value, asOf: iso(atS) } })
 const world: World = {
   nav: accepted(),
   interim: NONE,
   administrator: statement('1.04'),
   custodian: `asOf,microsPerShare\n${iso(NOW_S)},1040000\n`,
+  valuer: JSON.stringify({ valuations: [{ perShare: '1.04', asOf: iso(NOW_S) }] }),
   lens: word((104n * WAD) / 100n),
   idle: word(230_000_000_000n),
   fund: fund(),
@@ -38,13 +40,14 @@ function look(at: Moment, previous: NavReporterSeen | null, changes: Partial<Wor
 test('asks the oracle first, then every source, and reads what each says', () => {
   const { report, sources, waves } = look(moment(), null)
   expect(waves).toBe(2)
-  expect(sources).toEqual(['fundAdministrator', 'fundCustodian'])
+  expect(sources).toEqual(OUTSIDE)
   expect(report).toMatchObject({ oracle: ORACLE, asset: FUND, decimals: 18, askedAtMs: moment().nowMs })
   expect(report?.readings).toMatchObject([
     { source: 'administrator', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S }] },
     { source: 'custodian', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S }] },
     { source: 'chain', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S + 1 }] },
     { source: 'holdings', ok: true, known: [{ value: 1_039_400_000_000_000_000n, asOfS: NOW_S }] },
+    { source: 'valuer', ok: true, known: [{ value: (104n * WAD) / 100n, asOfS: NOW_S }] },
   ])
   expect(decide({ ...moment(), ...look(moment(), null).seen }, policy()).proposals).toHaveLength(1)
 })
@@ -53,6 +56,7 @@ test('names what a source did not say, and lets the others stand', () => {
   const { report } = look(moment(), null, {
     administrator: '<html></html>',
     custodian: statement('1.04'),
+    valuer: statement('1.04'),
     lens: null,
     idle: '0x',
     fund: fund({ totalSupply: '0' }),
@@ -62,6 +66,7 @@ test('names what a source did not say, and lets the others stand', () => {
     'source_not_csv',
     'source_unreadable',
     'source_unreadable',
+    'source_without_value',
   ])
   expect(report?.parts).toBeNull()
 })
@@ -74,14 +79,14 @@ test('asks outside sources again after pollS alone, and the chain each time', ()
   expect(soon.report?.readings[2]).toMatchObject({ known: [{ value: WAD, asOfS: NOW_S + 5 }] })
   expect(soon.report?.askedAtMs).toBe(first.report?.askedAtMs)
   const again = look(later(5), soon.seen, { administrator: statement('1.05', NOW_S + 5) })
-  expect(again.sources).toHaveLength(2)
+  expect(again.sources).toEqual(OUTSIDE)
   expect(again.report?.readings[0]?.known.at(-1)).toMatchObject({ value: (105n * WAD) / 100n })
 })
 
 test('keeps of each source what a report may need, and asks anew once one has come due', () => {
   const first = look(later(-3), null, { administrator: statement('1.04', NOW_S - 2) })
   const due = look(later(0), first.seen, { administrator: statement('1.05', NOW_S + 1) })
-  expect(due.sources).toHaveLength(2)
+  expect(due.sources).toEqual(OUTSIDE)
   const known = (one: typeof due) => one.report?.readings[0]?.known.map(({ asOfS }) => asOfS - NOW_S)
   expect(known(due)).toEqual([-2, 1])
   const last = look(later(28), due.seen, { administrator: statement('1.05', NOW_S + 29) })
@@ -94,7 +99,7 @@ test('keeps of each source what a report may need, and asks anew once one has co
 
 test('asks outside sources anew when the clock has gone back', () => {
   const ahead = look(later(3_600), null)
-  expect(look(moment(), ahead.seen).sources).toHaveLength(2)
+  expect(look(moment(), ahead.seen).sources).toEqual(OUTSIDE)
 })
 
 test('keeps what the fund was made of when it was last reported, for the bridge', () => {

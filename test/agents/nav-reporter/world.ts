@@ -12,6 +12,7 @@ export type World = {
   readonly interim: Accepted
   readonly administrator: string | null
   readonly custodian: string | null
+  readonly valuer: string | null
   /** The lens's word for the value of a share. */
   readonly lens: Hex | null
   /** Each of the two views that sum to the idle assets. */
@@ -59,6 +60,13 @@ const views: ReadonlyMap<string, View> = new Map<string, View>([
   [toFunctionSelector('reservedAssets()'), ({ idle }) => idle],
 ])
 
+/** Outside sources, by their names in the run configuration. */
+const SAYS: Readonly<Record<string, (world: World) => string | null>> = {
+  fundAdministrator: ({ administrator }) => administrator,
+  fundCustodian: ({ custodian }) => custodian,
+  fundValuer: ({ valuer }) => valuer,
+}
+
 /** Look as the keeper does: answer what is asked until nothing is left to ask. */
 export function look(
   world: World,
@@ -72,9 +80,7 @@ export function look(
     asked.push(question)
     const text =
       question.kind === 'source'
-        ? question.name === 'fundAdministrator'
-          ? world.administrator
-          : world.custodian
+        ? (SAYS[question.name]?.(world) ?? null)
         : (views.get(question.data.slice(0, 10))?.(world, question.data) ?? null)
     return text === null
       ? { ok: false, check: 'source_timeout', message: 'no' }

@@ -66,7 +66,9 @@ it("writes the sandbox's own as an example, in shadow, which the doctor passes, 
   // What the sandbox keeps in files is found from wherever the configuration is.
   const files = config.sources.flatMap((source) => ('file' in source ? [source.file] : []))
   expect(files).toEqual(
-    ['recoveryFund', 'primeVault'].map((name) => join(ward.sandbox.directory, 'nav', `${name}.csv`)),
+    ['recoveryFund.csv', 'recoveryFund.json', 'primeVault.csv', 'primeVault.json'].map((name) =>
+      join(ward.sandbox.directory, 'nav', name),
+    ),
   )
   const again = await runCommand(args)
   expect([again.code, again.err]).toEqual([

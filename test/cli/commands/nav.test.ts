@@ -32,6 +32,7 @@ async function reported(): Promise<string> {
     ...{ nav: accepted(), interim: NONE, fund: fund() },
     administrator: JSON.stringify({ perShare: { value: '1.04', asOf: iso(NOW_S) } }),
     custodian: `asOf,microsPerShare\n${iso(NOW_S)},1040000\n`,
+    valuer: JSON.stringify({ valuations: [{ perShare: '1.04', asOf: iso(NOW_S) }] }),
     lens: word((104n * WAD) / 100n),
     idle: word(230_000_000_000n),
   }

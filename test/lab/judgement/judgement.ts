@@ -14,6 +14,7 @@ const WORLDS = [
   'lagging-sources',
   'mixed-days',
   'shared-upstream',
+  'wrong-reading',
   'corrected-values',
   'crystallised-fee',
   'equals',

@@ -46,6 +46,9 @@ const everySource = (change: (one: Source) => Source) => (report: ReportPolicy) 
   sources: Object.fromEntries(Object.entries(report.sources).map(([name, one]) => [name, change(one)])),
 })
 
+const apart = (one: Source, upstream: string) =>
+  one.upstream === upstream ? { ...one, upstream: undefined } : one
+
 /** Deadly mistakes of the NAV reporter. */
 export const navMutants: readonly Mutant[] = [
   {
@@ -74,7 +77,14 @@ export const navMutants: readonly Mutant[] = [
     name: 'a vote for each source of one upstream',
     scenario: 'shared-upstream',
     figure: 'wrongReports',
-    judge: navWorldsOf(mistaking({ policy: everySource((one) => ({ ...one, upstream: undefined })) })),
+    seed: 9,
+    judge: navWorldsOf(mistaking({ policy: everySource((one) => apart(one, 'vendor')) })),
+  },
+  {
+    name: 'a vote each for what our own nodes read',
+    scenario: 'wrong-reading',
+    figure: 'wrongReports',
+    judge: navWorldsOf(mistaking({ policy: everySource((one) => apart(one, 'chain+holdings')) })),
   },
   {
     name: 'a quorum of one',

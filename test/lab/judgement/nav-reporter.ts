@@ -55,7 +55,7 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   'indexer-stall': { moveBps: 50, fallsPermille: 50, mendsPermille: 300, stallsPermille: 200, kinds: ALL },
 }
 
-const SOURCES = ['administrator', 'custodian', 'chain', 'holdings'] as const
+const SOURCES = ['administrator', 'custodian', 'chain', 'holdings', 'valuer'] as const
 type SourceName = (typeof SOURCES)[number]
 /** Off by so much, an honest source is. */
 const NOISE_BPS = 20
@@ -114,17 +114,18 @@ function sayingsOf(
     custodian: saying('custodian'),
     chain: saying('chain'),
     holdings: saying('holdings'),
+    valuer: saying('valuer'),
   }
 }
 
 const decimalOf = (wad: bigint) => `${wad / WAD}.${String(wad % WAD).padStart(18, '0')}`
 
-/** What a source's text is for what it says. */
+/** What a source's text is for what it says, where it speaks and is dated. */
 function textOf(
   { valueWad, misbehaves }: Saying,
   number: string,
   atS: number,
-  form: 'json' | 'csv',
+  form: (said: string, dated: string, asset: string) => string,
 ): string | null {
   const time =
     misbehaves === 'stale' ? iso(atS - 86_400) : misbehaves === 'tomorrow' ? iso(atS + 86_400) : iso(atS)
@@ -132,27 +133,29 @@ function textOf(
   if (misbehaves === 'html') return '<!doctype html><html><body>Service unavailable</body></html>'
   const said = misbehaves === 'nan' ? 'NaN' : misbehaves === 'negative' ? `-${number}` : number
   const dated = misbehaves === 'undated' ? 'today' : time
-  return form === 'csv'
-    ? `asOf,microsPerShare\n${dated},${said}\n`
-    : JSON.stringify({ asset: valueWad, perShare: { value: said, asOf: dated } }, (_, value) =>
-        typeof value === 'bigint' ? String(value) : value,
-      )
+  return form(said, dated, String(valueWad))
 }
+
+const asJson = (value: string, asOf: string, asset: string) =>
+  JSON.stringify({ asset, perShare: { value, asOf } })
+const asCsv = (said: string, dated: string) => `asOf,microsPerShare\n${dated},${said}\n`
+const asHistory = (perShare: string, asOf: string) => JSON.stringify({ valuations: [{ perShare, asOf }] })
 
 /** A uint256 holds no lie that is larger, and a chain tells no number that is none. */
 const wordOf = ({ valueWad, misbehaves }: Saying) =>
   misbehaves !== null && !LIES.some((one) => one === misbehaves) ? null : word(valueWad)
 
 function worldOf(sayings: Sayings, nav: Accepted, interim: Accepted, atS: number): World {
-  const { administrator, custodian, chain, holdings } = sayings
+  const { administrator, custodian, chain, holdings, valuer } = sayings
   // Base units of six decimals for all shares.
   const totalAssets = (holdings.valueWad * SUPPLY) / 10n ** 30n
   const recoveryValueAssets = wordOf(holdings) === null ? null : String(totalAssets)
   return {
     nav,
     interim,
-    administrator: textOf(administrator, decimalOf(administrator.valueWad), atS, 'json'),
-    custodian: textOf(custodian, String(custodian.valueWad / 10n ** 12n), atS, 'csv'),
+    administrator: textOf(administrator, decimalOf(administrator.valueWad), atS, asJson),
+    custodian: textOf(custodian, String(custodian.valueWad / 10n ** 12n), atS, asCsv),
+    valuer: textOf(valuer, decimalOf(valuer.valueWad), atS, asHistory),
     lens: wordOf(chain),
     idle: word(0n),
     fund: fund({ holdings: [{ ...holding('1', 'liquid'), recoveryValueAssets }], totalHoldings: 1 }),
@@ -218,7 +221,7 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     const sayings = sayingsOf(fairWad, fallen, climate, dice)
     const isStalled = dice.upTo(1_000) < climate.stallsPermille
     const honest = SOURCES.map((source) => sayings[source]).filter(({ misbehaves }) => misbehaves === null)
-    const hasQuorum = honest.length >= REPORT.quorum && !isStalled
+    const hasQuorum = honestVotes(sayings) >= REPORT.quorum && !isStalled
     const now: Period = { dueS, hasQuorum, worth: honest.map(({ valueWad }) => net(valueWad, dueS)) }
     periods.push(now)
     if (hasQuorum) tally.quorums += 1
@@ -248,6 +251,14 @@ function play(scenario: ScenarioName, seed: number): Readonly<Record<string, Sco
     if (mean !== null && !isStalled && isWrong(net(mean, dueS), now)) tally.meanWrong += 1
   }
   return scoresOf(tally)
+}
+
+/** Votes without a lie: chain and holdings have one, of what either says. */
+function honestVotes({ chain, holdings, ...others }: Sayings): number {
+  const lies = ({ misbehaves }: Saying) => LIES.some((one) => one === misbehaves)
+  const ours =
+    [chain, holdings].some(({ misbehaves }) => misbehaves === null) && !lies(chain) && !lies(holdings)
+  return Object.values(others).filter(({ misbehaves }) => misbehaves === null).length + (ours ? 1 : 0)
 }
 
 const acceptedOf = ({ input }: Proposal, submittedAtS: number): Accepted => ({
@@ -280,7 +291,7 @@ function scoresOf(tally: Tally): Readonly<Record<string, Score>> {
 /**
  * 10,000 periods of each scenario. Each source lies, fails or stalls for a while, whatever the others do; a lie within
  * the tolerance is told by one at a time, because against two no quorum of three can tell who is honest. An honest
- * quorum is three honest sources, and a service whose figures are fresh enough to prepare a report at all.
+ * quorum is three honest votes, and a service whose figures are fresh enough to prepare a report at all.
  */
 export const navReporterJudge: Judge = {
   role: 'nav-reporter',

@@ -34,16 +34,18 @@ const SUPPLY = 500_000n * WAD
 /** Values that a source with a history still says. */
 const HISTORY = 100
 
-const SOURCES = ['administrator', 'custodian', 'chain', 'holdings'] as const
+const SOURCES = ['administrator', 'custodian', 'chain', 'holdings', 'valuer'] as const
 type SourceName = (typeof SOURCES)[number]
 
-/** Ranges that each seed of a world draws from. Every source is honest, but for the vendor where there is one. */
+/** Ranges that each seed of a world draws from. Every source is honest, but for what shares an origin that is wrong. */
 type Climate = {
-  /** Hours that administrator and custodian say things late, each its own. */
+  /** Hours that administrator, custodian and valuer say things late, each its own. */
   readonly lagHours: readonly [number, number]
   /** Administrator and custodian have their values of one vendor: half of the days it is wrong by so many basis points. */
   readonly vendorOffBps?: readonly [number, number]
-  /** Both state half of the days' values so many basis points wrong, each by itself, and correct them so many hours later. */
+  /** Our own nodes and service are: chain and holdings, as the policy ships. */
+  readonly readingOffBps?: readonly [number, number]
+  /** Administrator and custodian state half of the days' values so many basis points wrong, each by itself, and correct them so many hours later. */
   readonly corrects?: {
     readonly offBps: readonly [number, number]
     readonly hours: readonly [number, number]
@@ -58,12 +60,13 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   'lagging-sources': HONEST,
   'mixed-days': { ...HONEST, lagHours: [20, 28] },
   'shared-upstream': { ...HONEST, lagHours: [0, 1], vendorOffBps: [30, 900] },
+  'wrong-reading': { ...HONEST, lagHours: [0, 1], readingOffBps: [30, 900] },
   'corrected-values': { ...HONEST, lagHours: [0, 1], corrects: { offBps: [20, 190], hours: [2, 10] } },
   'crystallised-fee': { lagHours: [0, 1], crystallises: 0.5, noiseMax: 0 },
 }
 /** Of every world. */
 const VOLATILITY = [0.02, 0.2] as const
-/** Seconds between the values of administrator and custodian. */
+/** Seconds between the values of each outside source. */
 const CADENCES_S = [300, 900, 3_600, DAY_S] as const
 const HISTORY_CHANCE = 0.7
 /** That the keeper is down at a valuation time, and then for so many hours. */
@@ -110,14 +113,14 @@ const MARK = {
   accruesSince: parseAbiItem('function feesPaidAt() view returns (uint64)'),
 }
 
-/** Draw how administrator, custodian, chain and holdings speak, and give what they say at a time. */
+/** Draw how the sources speak, and give what they say at a time. */
 function createSources(climate: Climate, books: Books, seed: number, dice: Dice): (atS: number) => Sayings {
   const noiseMax = climate.noiseMax * dice.unit()
   const noise = (source: number, asOfS: number) =>
     noiseMax * (2 * createDice(seed * 65_537 + source * 4_099 + asOfS).unit() - 1)
   const days = Array.from({ length: DAYS + 2 }, () => ({
-    vendorOff:
-      climate.vendorOffBps === undefined || dice.unit() < 0.5 ? 0 : offBy(climate.vendorOffBps, dice),
+    vendorOff: drawOff(climate.vendorOffBps, dice),
+    readingOff: drawOff(climate.readingOffBps, dice),
     mistake: drawMistake(climate, dice),
     silent: SOURCES.map((source) => source === 'chain' || source === 'holdings').map(
       (may) => may && dice.unit() < SILENT_CHANCE,
@@ -134,7 +137,7 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
     const parts = BigInt(Math.round((1 + noise(index, asOfS)) * (1 + off) * 1e9))
     return { asOfS, valueWad: ((books.beforeFees(asOfS) * parts) / 10n ** 9n / GRAIN) * GRAIN }
   }
-  const outside = [0, 1].map((index) => {
+  const outside = [0, 1, 4].map((index) => {
     const cadenceS = dice.pick(CADENCES_S)
     const lagS = 3_600 * within(dice, climate.lagHours)
     const values = dice.unit() < HISTORY_CHANCE ? HISTORY : 1
@@ -143,16 +146,22 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
       const marks = Array.from({ length: values }, (_, back) => (newest - values + 1 + back) * cadenceS)
       return marks
         .filter((markS) => markS > START_S - DAY_S)
-        .map((markS) => say(index, markS, offAt(markS, atS)))
+        .map((markS) => say(index, markS, index === 4 ? 0 : offAt(markS, atS)))
     }
   })
+  const read = (index: number, atS: number) =>
+    dayOf(atS)?.silent[index] ? [] : [say(index, atS, dayOf(atS)?.readingOff ?? 0)]
   return (atS) => ({
     administrator: outside[0]?.(atS) ?? [],
     custodian: outside[1]?.(atS) ?? [],
-    chain: dayOf(atS)?.silent[2] ? [] : [say(2, atS, 0)],
-    holdings: dayOf(atS)?.silent[3] ? [] : [say(3, atS, 0)],
+    chain: read(2, atS),
+    holdings: read(3, atS),
+    valuer: outside[2]?.(atS) ?? [],
   })
 }
+
+const drawOff = (offBps: Climate['vendorOffBps'], dice: Dice) =>
+  offBps === undefined || dice.unit() < 0.5 ? 0 : offBy(offBps, dice)
 
 const drawMistake = ({ corrects }: Climate, dice: Dice) =>
   corrects === undefined || dice.unit() < 0.5
@@ -166,12 +175,16 @@ const decimalOf = (wad: bigint) => `${wad / WAD}.${String(wad % WAD).padStart(18
 
 /** What the keeper can ask for, as each source writes it. */
 function worldOf(
-  { administrator, custodian, chain, holdings }: Sayings,
+  { administrator, custodian, chain, holdings, valuer }: Sayings,
   nav: Accepted,
   mark: Mark | undefined,
 ): World {
   const entries = administrator.map(({ valueWad, asOfS }) => ({
     value: decimalOf(valueWad),
+    asOf: iso(asOfS),
+  }))
+  const valuations = valuer.map(({ valueWad, asOfS }) => ({
+    perShare: decimalOf(valueWad),
     asOf: iso(asOfS),
   }))
   const lines = custodian.map(({ valueWad, asOfS }) => `${iso(asOfS)},${valueWad / GRAIN}\n`)
@@ -182,6 +195,7 @@ function worldOf(
     interim: NONE,
     administrator: JSON.stringify({ history: entries }),
     custodian: `asOf,microsPerShare\n${lines.join('')}`,
+    valuer: JSON.stringify({ valuations }),
     lens: chain[0] === undefined ? null : word(chain[0].valueWad),
     idle: word(0n),
     fund: fund({
@@ -200,10 +214,11 @@ function looksOf(dueS: number, dice: Dice): readonly number[] {
 
 /** Whether enough sources of different upstreams have said what was so at a time. */
 function isKnown(known: ReadonlySet<SourceName>, climate: Climate): boolean {
-  const votes = [...known].map((source) =>
-    climate.vendorOffBps !== undefined && source === 'custodian' ? 'administrator' : source,
-  )
-  return new Set(votes).size >= QUORUM
+  const voteOf = (source: SourceName) => {
+    if (source === 'holdings') return 'chain'
+    return climate.vendorOffBps !== undefined && source === 'custodian' ? 'administrator' : source
+  }
+  return new Set([...known].map(voteOf)).size >= QUORUM
 }
 
 export type Decide = typeof ours
@@ -323,7 +338,7 @@ const judgeOf = (decide: Decide) => ({
 /** Honest sources that speak late, or of another day, and sources of one vendor that is wrong at times. */
 export const navWorldsOf = (decide: Decide): Judge => ({
   ...judgeOf(decide),
-  scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream'],
+  scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream', 'wrong-reading'],
   bounds: BOUNDS,
 })
 /** A fund that pays out its fees: what is reported is what is left, to the last unit. */

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { navReporter } from '../../../agents/nav-reporter/agent.ts'
+import { votersOf } from '../../../agents/nav-reporter/votes.ts'
+import type { Origins } from '../../../agents/protocol/origins.ts'
+import { policy } from './fixtures.ts'
+
+const apart = [
+  ['fundAdministrator', ['host administrator.example']],
+  ['fundCustodian', ['file custodian.csv']],
+  ['fundValuer', ['file valuations.json', 'key valuer']],
+] as const
+const origins = (changes: Readonly<Record<string, readonly string[]>> = {}): Origins =>
+  new Map(apart.map(([name, from]) => [name, changes[name] ?? from]))
+
+/** The votes of the shipped fund report where its sources have these origins, or why it is refused. */
+function votes(from: Origins, by = policy()) {
+  const joined = navReporter.joinSources?.(by, from)
+  if (joined === undefined) throw new TypeError('the role has sources')
+  return 'problem' in joined ? joined : [...votersOf(joined.policy.reports.recoveryFund?.sources ?? {})]
+}
+/** The shipped fund report with what it says of upstreams. */
+const told = (upstreams: Readonly<Record<string, string>>, quorum = 3) => {
+  const { recoveryFund } = policy().reports
+  const sources = Object.entries(recoveryFund?.sources ?? {}).map(
+    ([name, source]) => [name, { ...source, upstream: upstreams[name] ?? source.upstream }] as const,
+  )
+  return policy({ sources: Object.fromEntries(sources), quorum })
+}
+
+describe('sources have one vote together', () => {
+  it('where our own nodes and service read them, and no others', () => {
+    expect([...votersOf(policy().reports.recoveryFund?.sources ?? {})]).toEqual([
+      'administrator',
+      'custodian',
+      'chain+holdings',
+      'valuer',
+    ])
+    expect(votes(origins())).toEqual(['administrator', 'custodian', 'chain+holdings', 'valuer'])
+  })
+
+  it.each([
+    ['host', 'host administrator.example'],
+    ['file', 'file custodian.csv'],
+    ['key', 'key valuer'],
+  ])('where they have one %s, and the policy says nothing of it', (_, shared) => {
+    const from = origins({
+      fundAdministrator: ['host administrator.example', shared],
+      fundCustodian: ['file custodian.csv', shared],
+      fundValuer: ['key valuer'],
+    })
+    const together = shared === 'key valuer' ? 'administrator+custodian+valuer' : 'administrator+custodian'
+    const alone = shared === 'key valuer' ? [] : ['valuer']
+    const found = votes(from, policy({ quorum: 2 }))
+    expect(found).toEqual([together, 'chain+holdings', ...alone])
+  })
+
+  it('also one by one: the first with the second, and the second with the third', () => {
+    const from = origins({ fundCustodian: ['host administrator.example', 'key valuer'] })
+    expect(votes(from, policy({ quorum: 2 }))).toEqual(['administrator+custodian+valuer', 'chain+holdings'])
+  })
+
+  it('where the policy says it of one that is shared, and of one that is not', () => {
+    const by = told({ custodian: 'vendor', valuer: 'vendor', administrator: 'other' })
+    expect(votes(origins(), by)).toEqual(['administrator', 'custodian+valuer', 'chain+holdings'])
+    const all = told({ custodian: 'vendor', valuer: 'vendor' }, 2)
+    expect(votes(origins({ fundAdministrator: ['key valuer'] }), all)).toEqual([
+      'administrator+custodian+valuer',
+      'chain+holdings',
+    ])
+  })
+})
+
+it('refuses a quorum that what is left cannot reach, and names why', () => {
+  const from = origins({ fundCustodian: ['host administrator.example'] })
+  expect(votes(from, told({}, 4))).toEqual({
+    path: 'reports.recoveryFund.quorum',
+    problem:
+      'there are 3 votes, so it is never reached; administrator and custodian have one vote, as they have an origin in common; chain and holdings have one vote, as they have an origin in common',
+    fix: 'write at most "3", or add sources that have nothing in common with these',
+  })
+  expect(votes(from)).toHaveLength(3)
+})
