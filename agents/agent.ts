@@ -8,8 +8,8 @@ import type { Proposal, ProposalInput, Reason } from '../src/workflow/proposal.t
 import type { Board, PriceSeen } from './board.ts'
 import type { Due, OwnBudget } from './protocol/due.ts'
 import type { Experience, Recovered } from './protocol/experience.ts'
-import type { Joined, Origins } from './protocol/origins.ts'
 import type { Rival } from './protocol/rival.ts'
+import type { Joined, Upstreams } from './protocol/upstreams.ts'
 import type { BorrowerCollection, Fold, Rows, WatchedCollection } from './rows.ts'
 
 /** What the keeper does already. */
@@ -282,8 +282,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   markets?(policy: Policy): readonly (readonly [place: string, name: string])[]
   /** The sources that its policy asks, by their names in the run configuration; with what each has one vote; and what it states. */
   sources?(policy: Policy): readonly AskedSource[]
-  /** Its policy, with sources that have an origin in common counted together. */
-  joinSources?(policy: Policy, origins: Origins): Joined<Policy>
+  /** Its policy, with sources that share an upstream counted together. */
+  joinSources?(policy: Policy, upstreams: Upstreams): Joined<Policy>
   /** What differs from what its policy declares, in the order in which it is applied. Absent, the role declares nothing. */
   plan?(seen: Moment & Seen, policy: Policy): readonly Difference[]
   /** What a proposal rests on, as files of text by their names: kept beside the journal before it is opened. */

@@ -1,6 +1,6 @@
 import { moment } from '../../src/readable.js'
 import type { Agent, Answer, Stop } from '../agent.ts'
-import type { Origins } from '../protocol/origins.ts'
+import type { Upstreams } from '../protocol/upstreams.ts'
 import { board } from './board.ts'
 import { decide } from './decide.ts'
 import { due } from './duty.ts'
@@ -9,7 +9,7 @@ import { type NavReporterPolicy, navReporterPolicy } from './policy.ts'
 import { type NavReporterSeen, see } from './see.ts'
 import { readOutside } from './source-kinds.ts'
 import type { Statement } from './statement.ts'
-import { neverReached, reachable, votersOf, withUpstreams } from './votes.ts'
+import { unreachable, votesOf, withUpstreams } from './votes.ts'
 
 /** Say in short what a source states. */
 function statesOf(said: readonly Statement[] | Stop): string | Stop {
@@ -19,14 +19,14 @@ function statesOf(said: readonly Statement[] | Stop): string | Stop {
 }
 
 /** Count sources of each report together that the run configuration shows to be one. */
-function joinSources({ reports, ...rest }: NavReporterPolicy, origins: Origins) {
+function joinSources({ reports, ...rest }: NavReporterPolicy, upstreams: Upstreams) {
   const joined = Object.entries(reports).map(
-    ([name, report]) => [name, { ...report, sources: withUpstreams(report.sources, origins) }] as const,
+    ([name, report]) => [name, { ...report, sources: withUpstreams(report.sources, upstreams) }] as const,
   )
-  const short = joined.find(([, { quorum, sources }]) => quorum > votersOf(sources).size)
+  const short = joined.find(([, { quorum, sources }]) => quorum > votesOf(sources).length)
   if (short === undefined) return { policy: { ...rest, reports: Object.fromEntries(joined) } }
   const [name, { sources }] = short
-  return { path: `reports.${name}.quorum`, problem: neverReached(sources), fix: reachable(sources) }
+  return { path: `reports.${name}.quorum`, ...unreachable(sources) }
 }
 
 /** The NAV reporter: says in time what one share of a fund or vault is worth, and never on one source's word. */
@@ -51,7 +51,9 @@ export const navReporter: Agent<NavReporterPolicy, NavReporterSeen> = {
           ? [
               {
                 name: one.source,
-                votesWith: (one.upstream ?? key).split('+').filter((each) => each !== key),
+                votesWith: (votesOf(sources).find((vote) => vote.includes(key)) ?? []).filter(
+                  (each) => each !== key,
+                ),
                 states: (answer: Answer) => statesOf(readOutside(answer, one, decimals)),
               },
             ]

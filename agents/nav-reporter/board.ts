@@ -6,7 +6,7 @@ import { subjectOf } from './propose.ts'
 import { median, type Reading } from './quorum.ts'
 import { nextDue } from './schedule.ts'
 import { type NavReporterSeen, newest, type ReportSeen } from './see.ts'
-import { votersOf } from './votes.ts'
+import { votesOf } from './votes.ts'
 
 /** Show each report with what its sources state now, and the band that the oracle takes. Pure. */
 export function board(
@@ -37,9 +37,11 @@ function rowOf(
   { nowMs }: Moment,
 ) {
   const { name, readings, scheduled } = report
-  const votes = Object.groupBy(readings, ({ source }) => listed[source]?.upstream ?? source)
-  const latest = ({ known }: Reading) => known.at(-1)?.value ?? []
-  const middle = median(Object.values(votes).flatMap((each = []) => median(each.flatMap(latest)) ?? []))
+  const latest = new Map(readings.map(({ source, known }) => [source, known.at(-1)?.value]))
+  const votes = votesOf(listed)
+  const middle = median(
+    votes.flatMap((names) => median(names.flatMap((name) => latest.get(name) ?? [])) ?? []),
+  )
   const apart = Number(outlierBps) / 10_000
   const shown = (value: bigint | undefined) => (value === undefined ? '?' : decimal(value, decimals, 6))
   const last = newest(report)
@@ -53,7 +55,7 @@ function rowOf(
     nextDueAtS: nextDue(schedule, Math.floor(nowMs / 1_000)),
     bandMin: middle === null ? null : number(middle) * (1 - apart),
     bandMax: middle === null ? null : number(middle) * (1 + apart),
-    rule: `${quorum} of ${votersOf(listed).size} votes must agree within ${percent(outlierBps)} of their median; the oracle takes ${shown(scheduled?.valueMin)} to ${shown(scheduled?.valueMax)}.`,
+    rule: `${quorum} of ${votes.length} votes must agree within ${percent(outlierBps)} of their median; the oracle takes ${shown(scheduled?.valueMin)} to ${shown(scheduled?.valueMax)}.`,
     sources: readings.map((reading) => sourceOf(reading, decimals)),
   } satisfies Omit<NavRow, 'check' | 'message'>
 }

@@ -4,7 +4,7 @@ import { bps, count, name, seconds, settings } from '../../src/service/contract/
 import { DAY_S, isTimeZone, parseCron } from './calendar.ts'
 import { nextDue, ON_HOLIDAY, type Schedule } from './schedule.ts'
 import { feeMark, sourcePolicy, value } from './source-policy.ts'
-import { neverReached, reachable, votersOf, withUpstreams } from './votes.ts'
+import { unreachable, votesOf, withUpstreams } from './votes.ts'
 
 const date = z
   .string()
@@ -118,11 +118,12 @@ const report = settings({
 }).superRefine((one, context) => {
   const refuse = (path: string[], message: string, fix: string) =>
     context.addIssue({ code: 'custom', path, message, params: { fix } })
-  const votes = votersOf(one.sources).size
+  const votes = votesOf(one.sources).length
   if (votes === 0) {
     refuse(['sources'], 'expected at least one source', 'add one, for example of kind http')
   } else if (one.quorum > votes) {
-    refuse(['quorum'], neverReached(one.sources), reachable(one.sources))
+    const { problem, fix } = unreachable(one.sources)
+    refuse(['quorum'], problem, fix)
   } else if (one.quorum * 2 <= votes) {
     const least = Math.floor(votes / 2) + 1
     refuse(['quorum'], `two groups of the ${votes} votes could each be one`, `write at least "${least}"`)

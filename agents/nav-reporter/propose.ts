@@ -11,7 +11,7 @@ import type { ReportPolicy } from './policy.ts'
 import { type Agreement, distanceBps } from './quorum.ts'
 import { newest, type ReportSeen } from './see.ts'
 import { accruedFees, type Bridge, bridgeOf, builtValue, type FeeTerms } from './valuation.ts'
-import { votersOf } from './votes.ts'
+import { votesOf } from './votes.ts'
 
 /** What would be reported of one share, and what was taken off for fees. */
 export type Value = {
@@ -80,7 +80,7 @@ export function propose(
     },
     exposure: { token: null, assets: 0n, usdMicros: 0n },
     ...(move === null ? {} : { deviationBps: Number(move) }),
-    summary: `report ${name} ${reportType} of ${moment(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votersOf(policy.sources).size} votes${steps}`,
+    summary: `report ${name} ${reportType} of ${moment(valuationTimeS)}: ${shown(value.value)}${since}, ${agreement.accepted.length} of ${votesOf(policy.sources).length} votes${steps}`,
     reason: reasonOf(report, policy, agreement, value, bridge),
   }
 }

@@ -1,4 +1,5 @@
-import { createPublicKey } from 'node:crypto'
+import { createHash, createPublicKey } from 'node:crypto'
+import { realpathSync } from 'node:fs'
 import { z } from 'zod'
 import { name } from '../service/contract/yaml-scalars.ts'
 import { type Origins, pathIn, secret, secretUrl } from './scalars.ts'
@@ -87,11 +88,26 @@ export function secretsOfSource(one: Source) {
   return one.kind === 'http' ? [one.url, ...Object.values(one.headers ?? {}), ...shared] : shared
 }
 
-/** What a source is read from and signed by: texts that are alike where it is the same, and that nobody is shown. Pure. */
-export function originsOf(one: Source): readonly string[] {
+/** What a source is read from and signed by: texts that are alike where it is the same, and show no secret. */
+export function upstreamsOf(one: Source): readonly string[] {
   const key = one.signature?.key
+  const isOf = (secret: string) => createHash('sha256').update(secret).digest('hex')
   return [
-    one.kind === 'http' ? `host ${new URL(one.url.reveal()).hostname}` : `file ${one.file}`,
-    ...(key === undefined ? [] : [`key ${'ecdsa' in key ? key.ecdsa : key.hmac.reveal()}`]),
+    one.kind === 'http'
+      ? `host ${new URL(one.url.reveal()).hostname.replace(/\.$/, '')}`
+      : `file ${realPathOf(one.file)}`,
+    ...(key === undefined ? [] : [`key ${'ecdsa' in key ? derOf(key.ecdsa) : isOf(key.hmac.reveal())}`]),
   ]
 }
+
+/** Where a file really is; where it is named, while it is not there. */
+function realPathOf(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}
+
+/** A key is one however its text is broken. */
+const derOf = (pem: string) => createPublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')

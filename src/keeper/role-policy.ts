@@ -5,7 +5,7 @@ import { nearest } from '../config/check.ts'
 import type { AgentConfig, RunConfig } from '../config/config.ts'
 import { loadWithIncludes } from '../config/include.ts'
 import { checkPolicy, locating, type Policy } from '../config/policy.ts'
-import { originsOf } from '../config/sources.ts'
+import { upstreamsOf } from '../config/sources.ts'
 import type { YamlFile } from '../config/yaml.ts'
 import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
@@ -186,8 +186,8 @@ function withSources<T extends Pick<RolePolicy, 'policy'>>(
   { sources }: Pick<RunConfig, 'sources'>,
 ): T {
   if (joinSources === undefined) return compiled
-  const origins = new Map(sources.map((source) => [source.name, originsOf(source)] as const))
-  const joined = joinSources(compiled.policy.strategy, origins)
+  const upstreams = new Map(sources.map((source) => [source.name, upstreamsOf(source)] as const))
+  const joined = joinSources(compiled.policy.strategy, upstreams)
   return locating(yaml, () => {
     if ('problem' in joined)
       throw policyError(`strategy.${joined.path}`, `${joined.problem}.`, `${joined.fix}.`)

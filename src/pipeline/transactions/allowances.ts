@@ -45,11 +45,11 @@ export async function ownAllowances(
   { journal }: { readonly journal: Pick<Journal, 'byNonce' | 'nextNonce'> },
 ): Promise<readonly StandingAllowance[] | null> {
   const { chainId, signer, slots, clearance } = workflow
-  if (!slots.some(hasLanded)) return []
-  const set = slots.filter(
-    (slot) => hasLanded(slot) && (slot.kind === 'revoke' || isApproval(slot, workflow)),
-  )
-  const from = Math.max(...(set.length === 0 ? slots : set).map(({ nonce }) => nonce))
+  const landed = slots.filter(hasLanded)
+  if (landed.length === 0) return []
+  const approvals = landed.filter((slot) => slot.kind === 'revoke' || isApproval(slot, workflow))
+  // What its approvals, or a revocation of its own, set last.
+  const from = Math.max(...(approvals.length === 0 ? landed : approvals).map(({ nonce }) => nonce))
   const next = (await journal.nextNonce(chainId, signer)) ?? 0
   let own = clearance?.allowances ?? []
   for (let nonce = from + 1; nonce < next && own.length > 0; nonce += 1) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { navReporter } from '../../../agents/nav-reporter/agent.ts'
-import { votersOf } from '../../../agents/nav-reporter/votes.ts'
-import type { Origins } from '../../../agents/protocol/origins.ts'
+import { votesOf } from '../../../agents/nav-reporter/votes.ts'
+import type { Upstreams } from '../../../agents/protocol/upstreams.ts'
 import { policy } from './fixtures.ts'
 
 const apart = [
@@ -9,14 +9,16 @@ const apart = [
   ['fundCustodian', ['file custodian.csv']],
   ['fundValuer', ['file valuations.json', 'key valuer']],
 ] as const
-const origins = (changes: Readonly<Record<string, readonly string[]>> = {}): Origins =>
+const upstreams = (changes: Readonly<Record<string, readonly string[]>> = {}): Upstreams =>
   new Map(apart.map(([name, from]) => [name, changes[name] ?? from]))
 
 /** The votes of the shipped fund report where its sources have these origins, or why it is refused. */
-function votes(from: Origins, by = policy()) {
+function votes(from: Upstreams, by = policy()) {
   const joined = navReporter.joinSources?.(by, from)
   if (joined === undefined) throw new TypeError('the role has sources')
-  return 'problem' in joined ? joined : [...votersOf(joined.policy.reports.recoveryFund?.sources ?? {})]
+  return 'problem' in joined
+    ? joined
+    : votesOf(joined.policy.reports.recoveryFund?.sources ?? {}).map((names) => names.join('+'))
 }
 /** The shipped fund report with what it says of upstreams. */
 const told = (upstreams: Readonly<Record<string, string>>, quorum = 3) => {
@@ -29,13 +31,13 @@ const told = (upstreams: Readonly<Record<string, string>>, quorum = 3) => {
 
 describe('sources have one vote together', () => {
   it('where our own nodes and service read them, and no others', () => {
-    expect([...votersOf(policy().reports.recoveryFund?.sources ?? {})]).toEqual([
-      'administrator',
-      'custodian',
-      'chain+holdings',
-      'valuer',
+    expect(votesOf(policy().reports.recoveryFund?.sources ?? {})).toEqual([
+      ['administrator'],
+      ['custodian'],
+      ['chain', 'holdings'],
+      ['valuer'],
     ])
-    expect(votes(origins())).toEqual(['administrator', 'custodian', 'chain+holdings', 'valuer'])
+    expect(votes(upstreams())).toEqual(['administrator', 'custodian', 'chain+holdings', 'valuer'])
   })
 
   it.each([
@@ -43,7 +45,7 @@ describe('sources have one vote together', () => {
     ['file', 'file custodian.csv'],
     ['key', 'key valuer'],
   ])('where they have one %s, and the policy says nothing of it', (_, shared) => {
-    const from = origins({
+    const from = upstreams({
       fundAdministrator: ['host administrator.example', shared],
       fundCustodian: ['file custodian.csv', shared],
       fundValuer: ['key valuer'],
@@ -55,15 +57,15 @@ describe('sources have one vote together', () => {
   })
 
   it('also one by one: the first with the second, and the second with the third', () => {
-    const from = origins({ fundCustodian: ['host administrator.example', 'key valuer'] })
+    const from = upstreams({ fundCustodian: ['host administrator.example', 'key valuer'] })
     expect(votes(from, policy({ quorum: 2 }))).toEqual(['administrator+custodian+valuer', 'chain+holdings'])
   })
 
   it('where the policy says it of one that is shared, and of one that is not', () => {
     const by = told({ custodian: 'vendor', valuer: 'vendor', administrator: 'other' })
-    expect(votes(origins(), by)).toEqual(['administrator', 'custodian+valuer', 'chain+holdings'])
+    expect(votes(upstreams(), by)).toEqual(['administrator', 'custodian+valuer', 'chain+holdings'])
     const all = told({ custodian: 'vendor', valuer: 'vendor' }, 2)
-    expect(votes(origins({ fundAdministrator: ['key valuer'] }), all)).toEqual([
+    expect(votes(upstreams({ fundAdministrator: ['key valuer'] }), all)).toEqual([
       'administrator+custodian+valuer',
       'chain+holdings',
     ])
@@ -71,12 +73,12 @@ describe('sources have one vote together', () => {
 })
 
 it('refuses a quorum that what is left cannot reach, and names why', () => {
-  const from = origins({ fundCustodian: ['host administrator.example'] })
+  const from = upstreams({ fundCustodian: ['host administrator.example'] })
   expect(votes(from, told({}, 4))).toEqual({
     path: 'reports.recoveryFund.quorum',
     problem:
-      'there are 3 votes, so it is never reached; administrator and custodian have one vote, as they have an origin in common; chain and holdings have one vote, as they have an origin in common',
-    fix: 'write at most "3", or add sources that have nothing in common with these',
+      'there are 3 votes, so it is never reached; administrator and custodian have one vote, as they share an upstream; chain and holdings have one vote, as they share an upstream',
+    fix: 'write at most "3", or add sources that share nothing with these',
   })
   expect(votes(from)).toHaveLength(3)
 })
