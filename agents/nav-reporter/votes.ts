@@ -13,7 +13,7 @@ type Group = { readonly names: readonly string[]; readonly from: readonly string
 export function withUpstreams(sources: Sources, upstreams: Upstreams): Sources {
   let groups: readonly Group[] = []
   for (const [name, source] of Object.entries(sources)) {
-    const own = { names: [name], from: upstreamsOf(source, upstreams) }
+    const own = { names: [name], from: upstreamsOf(name, source, upstreams) }
     const shares = ({ from }: Group) => from.some((each) => own.from.includes(each))
     groups = [...groups.filter((each) => !shares(each)), [...groups.filter(shares), own].reduce(joined)]
   }
@@ -27,8 +27,9 @@ export function withUpstreams(sources: Sources, upstreams: Upstreams): Sources {
 }
 
 /** What a source has its values from. The chain, and a fund's row, which is built of it, are read by our own nodes and service. */
-const upstreamsOf = (source: SourcePolicy, upstreams: Upstreams): readonly string[] => [
-  ...(source.upstream === undefined ? [] : [`upstream ${source.upstream}`]),
+const upstreamsOf = (name: string, source: SourcePolicy, upstreams: Upstreams): readonly string[] => [
+  // One may name another source as what it has its values from.
+  ...[name, source.upstream ?? name].map((each) => `upstream ${each}`),
   ...('source' in source ? (upstreams.get(source.source) ?? []) : ['our own reading']),
 ]
 

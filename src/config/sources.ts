@@ -96,7 +96,7 @@ export function upstreamsOf(one: Source): readonly string[] {
     one.kind === 'http'
       ? `host ${new URL(one.url.reveal()).hostname.replace(/\.$/, '')}`
       : `file ${realPathOf(one.file)}`,
-    ...(key === undefined ? [] : [`key ${'ecdsa' in key ? derOf(key.ecdsa) : isOf(key.hmac.reveal())}`]),
+    ...(key === undefined ? [] : [`key ${'ecdsa' in key ? pointOf(key.ecdsa) : isOf(key.hmac.reveal())}`]),
   ]
 }
 
@@ -109,5 +109,13 @@ function realPathOf(file: string): string {
   }
 }
 
-/** A key is one however its text is broken. */
-const derOf = (pem: string) => createPublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')
+/** A key is one however its text is broken, and, on a curve that JWK knows, however its point is written. */
+function pointOf(pem: string): string {
+  const key = createPublicKey(pem)
+  try {
+    const { crv, x, y } = key.export({ format: 'jwk' })
+    return [crv, x, y].join()
+  } catch {
+    return key.export({ type: 'spki', format: 'der' }).toString('base64')
+  }
+}

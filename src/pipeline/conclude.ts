@@ -15,13 +15,7 @@ import {
   type TerminalState,
   type Workflow,
 } from '../workflow/workflow.ts'
-import {
-  type AllowanceLeft,
-  allowancesLeft,
-  hasLanded,
-  isApproval,
-  ownAllowances,
-} from './transactions/allowances.ts'
+import { type AllowanceLeft, allowancesLeft, hasLanded, isApproval } from './transactions/allowances.ts'
 import { differences } from './transactions/effects.ts'
 import { type FeePolicy, gasOf, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
@@ -63,11 +57,12 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     workflow.slots.some((slot) => slot.kind === 'intent' && hasFailed(slot))
   // A venue may take less than it was allowed to, and the rest whenever it likes.
   const isVenues = insistsOn(workflow.proposal.workflowType) !== undefined
-  const own = failed || isVenues ? await ownAllowances(workflow, deps) : []
-  if (own === null) return wait(RETRY_MS)
-  const left = await allowancesLeft(own, workflow.signer, deps)
+  const found = failed || isVenues ? await allowancesLeft(workflow, deps) : { nextNonce: 0, left: [] }
+  if (found === null) return wait(RETRY_MS)
+  const { nextNonce, left } = found
   // One that cannot be read counts as standing, whatever a node says in its place.
-  const standing = left.find(({ assets }) => assets !== 0n)?.allowance ?? null
+  const standing =
+    left.find(({ assets, replaced }) => assets !== 0n && replaced !== 'by_live')?.allowance ?? null
   if (failed || standing !== null) {
     // A fork past finality may have been seen meanwhile: then its slots are opened again first, or looked for.
     const stand = included.map(({ blockNumber: number, blockHash: hash }) => deps.stands({ number, hash }))
@@ -76,7 +71,7 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     const tries = workflow.slots.filter(
       (slot) => slot.kind === 'revoke' && slot.consumedByOther !== true,
     ).length
-    if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, deps)
+    if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, nextNonce, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
     if (failed)
       return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
@@ -169,8 +164,8 @@ function compareAllowances(
   { safe, deployment }: Pick<ConcludeDeps, 'safe' | 'deployment'>,
 ): void {
   if (hasEffect(workflow) || workflow.slots.some(({ kind }) => kind === 'revoke')) return
-  const taken = left.flatMap(({ allowance: { token, spender, assets: allowed }, assets }) => {
-    if (assets === null || assets >= allowed) return []
+  const taken = left.flatMap(({ allowance: { token, spender, assets: allowed }, assets, replaced }) => {
+    if (assets === null || assets >= allowed || replaced !== 'not') return []
     return [
       `${spender} took ${amountText(allowed - assets, token, deployment)} beside a call that did not land`,
     ]
@@ -245,11 +240,15 @@ const stillStanding = (workflow: Workflow, { token, spender }: StandingAllowance
     { fix: 'revoke it by hand, and pause the role until then.', facts: { workflowId: workflow.id } },
   )
 
-async function revoke(workflow: Workflow, standing: StandingAllowance, deps: ConcludeDeps): Promise<Step> {
+async function revoke(
+  workflow: Workflow,
+  standing: StandingAllowance,
+  nonce: number,
+  deps: ConcludeDeps,
+): Promise<Step> {
   // It closes what is open: it may take all that the policy allows, and its cost is counted beyond any budget.
   const quoted = quoteFees(deps.baseFeePerGasWei(), deps.fees, { capWei: deps.fees.maxFeePerGasWei })
-  const nonce = await deps.journal.nextNonce(workflow.chainId, workflow.signer)
-  if (!quoted.ok || nonce === null) return wait(RETRY_MS)
+  if (!quoted.ok) return wait(RETRY_MS)
   const nowMs = deps.nowMs()
   const planned = workflow.slots.filter(({ kind }) => kind !== 'revoke')
   const bare = {
@@ -266,5 +265,6 @@ async function revoke(workflow: Workflow, standing: StandingAllowance, deps: Con
   const slot: Slot = { ...bare, attempts: [orderAttempt(bare, 'payload', quoted.fees, nowMs)] }
   const revoking = { ...workflow, slots: [...workflow.slots, slot], updatedAtMs: nowMs }
   const claimed = await deps.journal.claim(revoking, reservationOf(revoking, nowMs))
+  // Another took it meanwhile, and may have allowed the same anew.
   return claimed === 'lost' ? wait(0) : { type: 'written', workflow: claimed }
 }

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,11 +20,22 @@ const env = {
   AGAIN: 'hmac-secret-of-a-vendor',
   OTHER: 'hmac-secret-of-another',
 }
-const pem = () =>
-  generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .publicKey.export({ type: 'spki', format: 'pem' })
-    .toString()
+/** A key of which only the x of its point is written. */
+const shortOf = (of: string) => {
+  const { x, y } = createPublicKey(of).export({ format: 'jwk' })
+  const odd = Buffer.from(y ?? '', 'base64url').at(-1) ?? 0
+  const head = '3039301306072a8648ce3d020106082a8648ce3d030107032200'
+  const der = Buffer.concat([
+    Buffer.from(head, 'hex'),
+    Buffer.from([2 + (odd & 1)]),
+    Buffer.from(x ?? '', 'base64url'),
+  ])
+  return `-----BEGIN PUBLIC KEY-----\n${der.toString('base64')}\n-----END PUBLIC KEY-----\n`
+}
+const pem = (namedCurve = 'P-256') =>
+  generateKeyPairSync('ec', { namedCurve }).publicKey.export({ type: 'spki', format: 'pem' }).toString()
 const key = pem()
+const rare = pem('brainpoolP256r1')
 const http = (url: string) => ({ url: `env:${url}` })
 const file = (name: string) => ({ file: name })
 const signed = (by: object, of: string) => ({ file: of, signature: by })
@@ -46,6 +57,8 @@ it.each([
   ['two secrets that are one', signed({ hmac: 'env:SECRET' }, 'a'), signed({ hmac: 'env:AGAIN' }, 'b'), true],
   ['two secrets', signed({ hmac: 'env:SECRET' }, 'a'), signed({ hmac: 'env:OTHER' }, 'b'), false],
   ['a key with other breaks', signed({ ecdsa: key }, 'a'), signed({ ecdsa: `\n${key}\n\n` }, 'b'), true],
+  ['a key with a shorter point', signed({ ecdsa: key }, 'a'), signed({ ecdsa: shortOf(key) }, 'b'), true],
+  ['a key of a rare curve', signed({ ecdsa: rare }, 'a'), signed({ ecdsa: `${rare}\n` }, 'b'), true],
   ['two keys', signed({ ecdsa: key }, 'a'), signed({ ecdsa: pem() }, 'b'), false],
 ])('knows of %s whether it is the same', (_, one, other, isSame) => {
   const found = upstreams(other)

@@ -57,10 +57,13 @@ const finalSlot = (
   })
 }
 
+const approvalOf = (token: `0x${string}`) =>
+  revocationPayload({ token, spender: MARKET, assets: 5n }).data.replace(/0$/, '5') as `0x${string}`
+
 /** An approval that landed. */
 const approved = (changes: Partial<Slot> = {}): Slot => {
   const slot = finalSlot(0, {}, changes)
-  return { ...slot, payload: { ...slot.payload, to: TOKEN, data: '0x095ea7b3' } }
+  return { ...slot, payload: { ...slot.payload, to: TOKEN, data: approvalOf(TOKEN) } }
 }
 
 const createWorld = () => {
@@ -393,10 +396,13 @@ describe('concluding a failure', () => {
   })
 
   describe('beside another workflow of its signer', () => {
-    const approvalOf = (token: `0x${string}`) =>
-      revocationPayload({ token, spender: MARKET, assets: 5n }).data.replace(/0$/, '5') as `0x${string}`
     /** Have another workflow take two nonces, of which the first allows the same market to take a token. */
-    const another = async (slot: Partial<Slot>, token = TOKEN, index = 2) => {
+    const another = async (
+      slot: Partial<Slot>,
+      token = TOKEN,
+      index = 2,
+      changes: Partial<Workflow> = {},
+    ) => {
       const id = 'f'.repeat(32)
       const opened = { id, opportunity: 'cd'.repeat(32), proposal: proposalOf({ subject: 'another' }) }
       await journal.open(workflowOf('cleared', opened))
@@ -405,6 +411,7 @@ describe('concluding a failure', () => {
       const slots = [approves, finalSlot(index + 1, null, { state: 'open' })]
       const claimed = await journal.claim(workflowOf('in_flight', { ...opened, slots }), null)
       if (claimed === 'lost') throw new TypeError('lost')
+      await journal.write({ ...claimed, ...changes })
     }
     const concludedBeside = async (
       slot: Partial<Slot>,
@@ -427,6 +434,58 @@ describe('concluding a failure', () => {
       const proposal = proposalOf({ workflowType: 'own.liquidator.sell', input: { minLoanAssets: '1' } })
       expect(await concludedBeside({}, TOKEN, { proposal })).toMatchObject({ state: 'reverted' })
       expect(setup.world.safe).toEqual([])
+    })
+
+    it.each([
+      ['has ended, and left a rest', {}, { state: 'confirmed' }],
+      [
+        'is quarantined before it is final',
+        { state: 'open' },
+        { quarantined: { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } } },
+      ],
+    ] as const)('takes back what is left where the other %s', async (_, slot, changes) => {
+      setup.world.allowance = 1n
+      const workflow = await inFlight(failed())
+      await another(slot, TOKEN, 2, changes)
+      expect(await conclude(workflow, setup.deps)).toMatchObject({
+        workflow: { state: 'in_flight', slots: [{}, {}, { kind: 'revoke', nonce: 11 }] },
+      })
+    })
+
+    it('waits where the block of the other’s approval may be gone', async () => {
+      setup.deps = { ...setup.deps, stands: ({ number }) => number !== 9n }
+      expect(await concludedBeside({})).toEqual({ type: 'wait', ms: 500 })
+    })
+
+    it('leaves the other’s alone, too, once it took back another of its own', async () => {
+      setup.world.allowance = 1n
+      const second = `0x${'71'.repeat(20)}` as const
+      const { clearance } = workflowOf('in_flight')
+      if (clearance === undefined) throw new TypeError('was not cleared')
+      const allowances = [TOKEN, second].map((token) => ({ token, spender: MARKET, assets: 5n }))
+      const workflow = await inFlight(failed(), { clearance: { ...clearance, allowances } })
+      await another({})
+      const first = await conclude(workflow, setup.deps)
+      if (first.type === 'wait') throw new TypeError('nothing is taken back')
+      const revocation = first.workflow.slots.at(-1)
+      if (revocation === undefined) throw new TypeError('nothing is taken back')
+      expect(revocation).toMatchObject({ kind: 'revoke', nonce: 11, payload: { to: second } })
+      const landed = { ...revocation, state: 'final' as const, inclusion: endOf(11) }
+      const slots = [...workflow.slots, landed]
+      expect(await conclude({ ...first.workflow, slots }, setup.deps)).toMatchObject({
+        workflow: { state: 'in_flight', slots: [{}, {}, {}, { kind: 'revoke', payload: { to: second } }] },
+      })
+    })
+
+    it('looks again where another claims while it asks the chain', async () => {
+      setup.world.allowance = 1n
+      const workflow = await inFlight(failed())
+      const { nodes } = setup.deps
+      const calls: typeof nodes.calls = async (asked) => {
+        await another({ state: 'open' })
+        return nodes.calls(asked)
+      }
+      expect(await conclude(workflow, { ...setup.deps, nodes: { calls } })).toEqual({ type: 'wait', ms: 0 })
     })
 
     it('waits while it is not final whether the other allows anything', async () => {

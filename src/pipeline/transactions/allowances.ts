@@ -1,10 +1,10 @@
-/** What a workflow allowed, and what of it is left and is its own. */
-import type { Address } from 'viem'
+/** What a workflow allowed, and what of it is left. */
 import type { Nodes } from '../../chain/nodes.ts'
 import { allowanceView } from '../../guard/views.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { StandingAllowance, Workflow } from '../../workflow/workflow.ts'
+import type { ChainView } from './nonces.ts'
 import { revocationPayload } from './transaction.ts'
 
 /** The selector of `approve`. Source: EIP-20. */
@@ -22,46 +22,79 @@ export const isApproval = (
 ): boolean =>
   payload.data.startsWith(APPROVE) && clearance?.allowances.some(({ token }) => token === payload.to) === true
 
-/** What the chain says is left of an allowance; null where it cannot be read. */
-export type AllowanceLeft = { readonly allowance: StandingAllowance; readonly assets: bigint | null }
-
-export async function allowancesLeft(
-  allowances: readonly StandingAllowance[],
-  signer: Address,
-  { nodes }: { readonly nodes: Pick<Nodes, 'calls'> },
-): Promise<readonly AllowanceLeft[]> {
-  if (allowances.length === 0) return []
-  const views = allowances.map(({ token, spender }) => allowanceView(token, signer, spender))
-  const values = await nodes.calls(views.map(({ call }) => call))
-  return allowances.map((allowance, at) => ({ allowance, assets: views[at]?.decode(values[at]) ?? null }))
+/** What the chain says is left of an allowance, null where it cannot be read; and what a later approval of the signer is to it. */
+export type AllowanceLeft = {
+  readonly allowance: StandingAllowance
+  readonly assets: bigint | null
+  readonly replaced: Replaced
 }
 
-/**
- * What a workflow allowed, without what a later approval of the same signer replaced: that is for the other workflow to use up
- * or to take back. Null while it is not final whether such a one landed.
- */
-export async function ownAllowances(
-  workflow: Workflow,
-  { journal }: { readonly journal: Pick<Journal, 'byNonce' | 'nextNonce'> },
-): Promise<readonly StandingAllowance[] | null> {
+/** By no approval that came later; by one of a workflow that is yet to end, which uses it up or takes it back; or of another. */
+type Replaced = 'not' | 'by_live' | 'by_ended'
+
+type AllowanceDeps = {
+  readonly nodes: Pick<Nodes, 'calls'>
+  readonly journal: Pick<Journal, 'byNonce' | 'nextNonce'>
+  readonly stands: ChainView['stands']
+}
+
+/** What is left of what a workflow allowed, as of the first nonce that nobody had taken then. */
+type Left = { readonly nextNonce: number; readonly left: readonly AllowanceLeft[] }
+
+/** Look at what is left of what a workflow allowed; null while it is not final whether a later approval replaced it. */
+export async function allowancesLeft(workflow: Workflow, deps: AllowanceDeps): Promise<Left | null> {
   const { chainId, signer, slots, clearance } = workflow
-  const landed = slots.filter(hasLanded)
-  if (landed.length === 0) return []
-  const approvals = landed.filter((slot) => slot.kind === 'revoke' || isApproval(slot, workflow))
-  // What its approvals, or a revocation of its own, set last.
-  const from = Math.max(...(approvals.length === 0 ? landed : approvals).map(({ nonce }) => nonce))
-  const next = (await journal.nextNonce(chainId, signer)) ?? 0
-  let own = clearance?.allowances ?? []
-  for (let nonce = from + 1; nonce < next && own.length > 0; nonce += 1) {
-    const holder = await journal.byNonce(chainId, signer, nonce)
-    if (holder === null || holder === 'archived' || holder.id === workflow.id) continue
-    const slot = holder.slots.find((each) => each.nonce === nonce)
-    const kept = own.filter((allowance) => slot === undefined || !replaces(slot, allowance))
-    if (slot === undefined || kept.length === own.length) continue
-    if (slot.state !== 'final') return null
-    if (hasLanded(slot)) own = kept
+  const allowances = clearance?.allowances ?? []
+  if (allowances.length === 0 || !slots.some(hasLanded)) return { nextNonce: 0, left: [] }
+  const nextNonce = await deps.journal.nextNonce(chainId, signer)
+  if (nextNonce === null) return null
+  const found: Replaced[] = []
+  for (const allowance of allowances) {
+    const replaced = await replacedBy(workflow, allowance, nextNonce, deps)
+    if (replaced === null) return null
+    found.push(replaced)
   }
-  return own
+  const views = allowances.map(({ token, spender }) => allowanceView(token, signer, spender))
+  const values = await deps.nodes.calls(views.map(({ call }) => call))
+  const left = found.flatMap((replaced, at) => {
+    const allowance = allowances[at]
+    return allowance === undefined
+      ? []
+      : [{ allowance, assets: views[at]?.decode(values[at]) ?? null, replaced }]
+  })
+  return { nextNonce, left }
+}
+
+async function replacedBy(
+  { id, chainId, signer, slots }: Workflow,
+  allowance: StandingAllowance,
+  nextNonce: number,
+  { journal, stands }: AllowanceDeps,
+): Promise<Replaced | null> {
+  const landed = slots.filter(hasLanded)
+  const own = landed.filter((slot) => replaces(slot, allowance))
+  let found: Replaced = 'not'
+  for (
+    let nonce = 1 + Math.max(...(own.length === 0 ? landed : own).map((slot) => slot.nonce));
+    nonce < nextNonce;
+    nonce += 1
+  ) {
+    const holder = await journal.byNonce(chainId, signer, nonce)
+    if (holder === null || holder === 'archived' || holder.id === id) continue
+    const slot = holder.slots.find((each) => each.nonce === nonce)
+    if (slot === undefined || !replaces(slot, allowance)) continue
+    // One that is quarantined may stay as it is for long: then what stands is not left to it.
+    const isLive = holder.state === 'in_flight' && holder.quarantined === undefined
+    if (slot.state !== 'final') {
+      if (isLive) return null
+      continue
+    }
+    const { inclusion } = slot
+    if (inclusion === undefined || !hasLanded(slot)) continue
+    if (stands({ number: inclusion.blockNumber, hash: inclusion.blockHash }) !== true) return null
+    found = isLive ? 'by_live' : 'by_ended'
+  }
+  return found
 }
 
 /** Whether a payload sets what this allowance set, to whatever amount: the selector and the spender are the same. Pure. */

@@ -61,6 +61,11 @@ describe('sources have one vote together', () => {
     expect(votes(from, policy({ quorum: 2 }))).toEqual(['administrator+custodian+valuer', 'chain+holdings'])
   })
 
+  it('where the policy names one as the upstream of others', () => {
+    const by = told({ custodian: 'administrator', valuer: 'administrator' }, 2)
+    expect(votes(upstreams(), by)).toEqual(['administrator+custodian+valuer', 'chain+holdings'])
+  })
+
   it('where the policy says it of one that is shared, and of one that is not', () => {
     const by = told({ custodian: 'vendor', valuer: 'vendor', administrator: 'other' })
     expect(votes(upstreams(), by)).toEqual(['administrator', 'custodian+valuer', 'chain+holdings'])
