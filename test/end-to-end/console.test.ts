@@ -9,7 +9,7 @@ import { usd } from '../../src/readable.js'
 import { type Browser, startBrowser } from '../support/chromium.ts'
 import { runCommand } from '../support/commands.ts'
 import { inOrder } from '../support/in-order.ts'
-import { startTestKeeper, type TestKeeper } from '../support/keeper-scene.ts'
+import type { TestKeeper } from '../support/keeper-scene.ts'
 import { inaccessible, unreadable } from '../support/readable-page.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
 import { disagreements, type Surfaces } from '../support/surfaces.ts'
@@ -20,21 +20,20 @@ let gained = Promise.resolve()
 
 beforeAll(async () => {
   session = await createRoleSession(SCENARIOS.lively, 7)
-  ;[keeper, browser] = await Promise.all([startTestKeeper(session.config), startBrowser()])
+  ;[keeper, browser] = await Promise.all([session.start(session.config), startBrowser()])
   page = await browser.context.newPage()
   page.on('request', (request) => asked.push(request.url()))
   page.on('console', (message) => said.push(message.text()))
   page.on('pageerror', (error) => said.push(error.message))
   const place = readPlace(session.config.directory)
   if (place === null) throw new TypeError('no console was opened')
-  await page.goto(linkOf(place, 'ann@desk', Date.now()))
+  await page.goto(linkOf(place, 'ann@desk', session.nowMs()))
   await page.locator('[data-link="live"]').waitFor()
   gained = watchGain(await browser.context.newPage())
 })
 
 afterAll(async () => {
   await browser.close?.()
-  await keeper.keeper?.stop({ drainMs: 0 })
   await session.stop?.()
 })
 
@@ -133,7 +132,11 @@ it('shows a workflow once its event is out', async () => {
 
 /** Pause all roles, or take it back, beside the page. */
 const pull = (on: boolean) =>
-  setControl(session.config.directory, 'pause', on, { by: 'bob@shell', atMs: Date.now(), reason: 'a drill' })
+  setControl(session.config.directory, 'pause', on, {
+    by: 'bob@shell',
+    atMs: session.nowMs(),
+    reason: 'a drill',
+  })
 
 it('shows a switch that was pulled elsewhere, and its facet', async () => {
   await show('health')
@@ -299,7 +302,7 @@ inOrder('the console of a keeper, in a browser', () => {
     const before = await refusedByPause()
     await order(page.locator('#pause'), 'Pause')
     await page.locator('#banner', { hasText: 'Paused' }).waitFor()
-    const pausedAtMs = Date.now()
+    const pausedAtMs = session.nowMs()
     // Something was there to be done.
     await expect.poll(refusedByPause).toBeGreaterThan(before)
     await decidedLater(pausedAtMs)
@@ -314,7 +317,7 @@ inOrder('the console of a keeper, in a browser', () => {
     const card = page.locator('.card', { has: page.locator('h3', { hasText: 'liquidator' }) })
     await order(card.getByRole('button', { name: 'Pause the liquidator' }), 'Pause')
     await page.locator('#banner', { hasText: 'Paused: the liquidator' }).waitFor()
-    const pausedAtMs = Date.now()
+    const pausedAtMs = session.nowMs()
     await card.locator('.badge', { hasText: 'paused' }).waitFor()
     await decidedLater(pausedAtMs, 'liquidator')
     const isOther = ({ keyId }: { readonly keyId?: string }) => keyId !== keyIdOf('liquidator')
@@ -329,7 +332,7 @@ inOrder('the console of a keeper, in a browser', () => {
     await page.keyboard.press('Escape')
     await order(page.locator('#kill'), 'Kill')
     await page.locator('#banner', { hasText: 'Killed' }).waitFor()
-    const killedAtMs = Date.now()
+    const killedAtMs = session.nowMs()
     await decidedLater(killedAtMs)
     expect(signedAfter(killedAtMs + 1_000)).toEqual([])
     await order(page.locator('#kill', { hasText: 'Unkill' }), 'Unkill')
@@ -384,15 +387,15 @@ inOrder('the console of a keeper, in a browser', () => {
       all = await surfaces()
       return disagreements(all)
     }
-    // On a busy machine what is in flight goes on for longer than a poll waits.
-    const states = () => all.listed.map(({ id, state }) => `${id} ${state}`)
-    for (let before: readonly string[] = []; before.join() !== states().join(); all = await surfaces())
-      before = states()
-    // What happened last reaches a page within two seconds, and the accounts once it is final.
+    // Nothing moves on between one reading and the next, however long a busy machine takes for them.
+    session.stand(true)
     await expect
       .poll(differ)
       .toEqual([])
-      .finally(() => pull(false))
+      .finally(() => {
+        session.stand(false)
+        pull(false)
+      })
     expect(all.status.roles.map(({ realizedTodayUsdMicros }) => realizedTodayUsdMicros)).not.toEqual([])
     for (const [name, seeded] of Object.entries(seededIn(all)))
       expect([name, disagreements(seeded).length]).toEqual([name, 1])
@@ -481,7 +484,7 @@ inOrder('the console of a keeper, in a browser', () => {
   })
 
   it('comes back by itself after a restart of the keeper, and says so', async () => {
-    keeper = await startTestKeeper(session.config)
+    keeper = await session.start(session.config)
     await page.locator('#link', { hasText: 'live again' }).waitFor()
     for (const [view, selector] of VIEWS) {
       await show(view)

@@ -10,11 +10,11 @@ import { openWitnesses, type Witnesses } from '../../src/fleet/witnesses.ts'
 import { serverText } from '../../src/journal/redis/check.ts'
 import { openCommandLine } from '../../src/journal/redis/command-line.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
-import { acquire, fence, readSeat } from '../../src/journal/redis/seat.ts'
+import { acquire, fence } from '../../src/journal/redis/seat.ts'
 import { hurriedClock, LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { type FleetTime, startFleetTime } from '../support/fleet-time.ts'
 import { type RedisSettings, startRedis, type TestRedis } from '../support/redis.ts'
-import { DURABLE, openStore, storeAt } from '../support/redis-fleet.ts'
+import { DURABLE, openStore, seatOf, storeAt } from '../support/redis-fleet.ts'
 import { startRedisProxy } from '../support/redis-proxy.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -394,7 +394,7 @@ it('takes no seat on a server that came up while its command was under way', asy
   await rewind(redis, async () => {
     await one.barrier()
     await one.crash()
-    const from = await readSeat(SEAT, store)
+    const from = await seatOf(SEAT, store)
     const found = store.server()
     if (found === undefined) throw new TypeError('no server')
     const server = serverText(found)
@@ -405,7 +405,7 @@ it('takes no seat on a server that came up while its command was under way', asy
   })
   tcp.setRule('toServer', null)
   expect(await taken).toBe('journal.moved')
-  expect((await readSeat(SEAT, store))?.holder).toBe('one')
+  expect((await seatOf(SEAT, store))?.holder).toBe('one')
 })
 
 it('takes nobody for who lost a witness that crashed before its first one was on disk', async () => {

@@ -37,29 +37,38 @@ const LATE_LOOKS = 5
 /** Blocks come at least so often: some workflows wait for one. */
 const APART_LOOKS = 10
 
+export type PatientWorld = {
+  readonly attend: (keeper: Pick<Keeper, 'onEvent'>) => void
+  /** Have it stand still, or go on, soon. */
+  readonly stand: (isStill: boolean) => void
+  readonly end: () => Promise<void>
+}
+
 /**
- * Let the sandbox's world wait for a keeper that a busy machine slows down: while a workflow takes long before it is sent, no
- * block is mined, no tick is told and the clock that both share stands still. So what a lot's last seconds are enough for does
- * not go by how busy the machine is.
- * @returns what ends it.
+ * Let the sandbox's world wait for the keepers that it attends where a busy machine slows them down: while a workflow takes long
+ * before it is sent, no block is mined, no tick is told and the clock that all share stands still. So what a lot's last seconds
+ * are enough for does not go by how busy the machine is.
  */
-export function waitFor(
-  keeper: Pick<Keeper, 'onEvent'>,
+export function createPatientWorld(
   { mineEvery, weather, chain }: Pick<Sandbox, 'mineEvery' | 'weather' | 'chain'>,
   clock: HeldClock,
-): () => Promise<void> {
+): PatientWorld {
   const anvil = createClient({
     transport: http(chain.rpcUrl, { retryCount: 0 }),
     rpcSchema: rpcSchema<SetTime>(),
   })
   /** Looks since each came to where it is. */
   const underWay = new Map<string, number>()
-  keeper.onEvent((event) => {
-    if (event.type === 'held') underWay.delete(event.id)
-    if (event.type !== 'workflow') return
-    if (OURS.has(event.state)) underWay.set(event.id, underWay.get(event.id) ?? 0)
-    else underWay.delete(event.id)
-  })
+  const attend = (keeper: Pick<Keeper, 'onEvent'>) => {
+    underWay.clear()
+    keeper.onEvent((event) => {
+      if (event.type === 'held') underWay.delete(event.id)
+      if (event.type !== 'workflow') return
+      if (OURS.has(event.state)) underWay.set(event.id, underWay.get(event.id) ?? 0)
+      else underWay.delete(event.id)
+    })
+  }
+  let mustStand = false
   const ending = new AbortController()
   const isLate = () => [...underWay.values()].some((looks) => looks >= LATE_LOOKS)
   const hold = async () => {
@@ -77,12 +86,12 @@ export function waitFor(
     let [heldLooks, freeLooks] = [0, 0]
     while (!ending.signal.aborted) {
       for (const [id, looks] of underWay) underWay.set(id, looks + 1)
-      if (heldLooks > 0 && (!isLate() || heldLooks >= HELD_LOOKS_MAX)) {
+      if (heldLooks > 0 && !mustStand && (!isLate() || heldLooks >= HELD_LOOKS_MAX)) {
         await go()
         heldLooks = 0
         freeLooks = 0
       } else if (heldLooks > 0) heldLooks += 1
-      else if (isLate() && freeLooks >= APART_LOOKS) {
+      else if (mustStand || (isLate() && freeLooks >= APART_LOOKS)) {
         await hold()
         heldLooks = 1
       } else freeLooks += 1
@@ -90,8 +99,14 @@ export function waitFor(
     }
     if (heldLooks > 0) await go()
   })()
-  return () => {
-    ending.abort()
-    return running
+  return {
+    attend,
+    stand: (isStill) => {
+      mustStand = isStill
+    },
+    end: () => {
+      ending.abort()
+      return running
+    },
   }
 }

@@ -11,6 +11,7 @@ import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redi
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
 import { acquire, type Controls, type Held, readSeat } from '../../src/journal/redis/seat.ts'
 import { RedisStore } from '../../src/journal/redis/store.ts'
+import { until } from './until.ts'
 import { SIGNER } from './workflows.ts'
 
 /** What redis.conf must say. */
@@ -45,10 +46,13 @@ export async function newStore(
   return { store: openStore(config), config }
 }
 
+/** Read a seat, again where a busy machine takes longer than a store waits. */
+export const seatOf = (seat: string, store: RedisStore) => until(() => readSeat(seat, store))
+
 /** Take a seat from whoever has it: that of the workflows' signer, unless it is named. */
 export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promise<Held> {
   const token = randomUUID()
-  const from = await readSeat(seat, store)
+  const from = await seatOf(seat, store)
   const epoch = await acquire({ seat, from, token, holder: 'one', server: store.runId() }, store)
   if (epoch === null) throw new TypeError('somebody else took it')
   return { seat, token }

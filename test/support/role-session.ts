@@ -5,13 +5,19 @@ import type { RunConfig } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/secrets/secret.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
 import { startTestKeeper, type TestKeeper } from './keeper-scene.ts'
-import { createHeldClock, waitFor } from './patient-world.ts'
+import { createHeldClock, createPatientWorld, type PatientWorld } from './patient-world.ts'
 import { removeDirectory, sandboxDirectory } from './sandbox.ts'
 
 /** A sandbox that tells a scenario, and a keeper with every role beside it. */
 export type RoleSession = {
   readonly sandbox: Sandbox
   readonly config: RunConfig
+  /** Start a keeper, which the world waits for where the machine is busy. */
+  readonly start: (config: RunConfig) => Promise<TestKeeper>
+  /** Have the world stand still, or go on, soon. */
+  readonly stand: PatientWorld['stand']
+  /** The time of the world and of its keepers, Unix milliseconds. */
+  readonly nowMs: () => number
   /** Staff every role in a mode and begin; whatever is held for a person is approved at once. */
   readonly begin: (mode: 'live' | 'shadow') => Promise<TestKeeper>
   readonly stop: () => Promise<void>
@@ -48,16 +54,21 @@ export async function createRoleSession(
     service: { ...written.service, url: await service(sandbox.info.serviceUrl) },
     chain: { ...written.chain, nodes: { ...written.chain.nodes, read: nodes, send: nodes } },
   }
+  const world = createPatientWorld(sandbox, clock)
   let running: TestKeeper | undefined
-  let rest = async () => {}
+  const start = async (by: RunConfig) => {
+    running = await startTestKeeper(by, clock)
+    world.attend(running.keeper)
+    return running
+  }
   return {
     sandbox,
     config,
+    start,
+    stand: world.stand,
+    nowMs: clock.nowMs,
     begin: async (mode) => {
-      const agents = config.agents.map((agent) => ({ ...agent, mode }))
-      const begun = await startTestKeeper({ ...config, agents }, clock)
-      running = begun
-      rest = waitFor(begun.keeper, sandbox, clock)
+      const begun = await start({ ...config, agents: config.agents.map((agent) => ({ ...agent, mode })) })
       begun.keeper.onEvent((event) => {
         if (event.type === 'held')
           writeAnswer(config.directory, event.id, {
@@ -69,7 +80,7 @@ export async function createRoleSession(
       return begun
     },
     stop: async () => {
-      await rest()
+      await world.end()
       await running?.keeper.stop({ drainMs: 0 })
       await sandbox.stop()
       removeDirectory(directory)

@@ -7,11 +7,11 @@ import { BrokenInvariant } from '../../../src/errors.ts'
 import { entryOf } from '../../../src/journal/entered.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { StoreConfig } from '../../../src/journal/redis/generation.ts'
-import { beat, type Controls, type Held, readSeat, release } from '../../../src/journal/redis/seat.ts'
+import { beat, type Controls, type Held, release } from '../../../src/journal/redis/seat.ts'
 import type { RedisStore } from '../../../src/journal/redis/store.ts'
 import { move, type Workflow } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
-import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
+import { DURABLE, journalOf, newStore, openStore, seatOf, takeSeat } from '../../support/redis-fleet.ts'
 import { type RedisProxy, startRedisProxy } from '../../support/redis-proxy.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { answerOf, attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -214,16 +214,16 @@ describe('the Redis journal', () => {
 
   it('gives a seat to one of those that watched it, and at once when it is left', async () => {
     const other = openStore(config)
-    const watched = await readSeat(SIGNER, other)
+    const watched = await seatOf(SIGNER, other)
     expect(watched).toMatchObject({ token: held.token, epoch: 1 })
     await release(held, store)
     await release(held, store)
-    expect(await readSeat(SIGNER, other)).toMatchObject({ token: '' })
+    expect(await seatOf(SIGNER, other)).toMatchObject({ token: '' })
     await expect(journal.barrier()).rejects.toMatchObject({ code: 'seat.lost' })
     await takeSeat(other)
-    expect(await readSeat(SIGNER, other)).toMatchObject({ epoch: 2 })
+    expect(await seatOf(SIGNER, other)).toMatchObject({ epoch: 2 })
     await release(held, store)
-    expect((await readSeat(SIGNER, other))?.token).not.toBe('')
+    expect((await seatOf(SIGNER, other))?.token).not.toBe('')
     other.close()
   })
 
@@ -237,7 +237,7 @@ describe('the Redis journal', () => {
     await own.barrier()
     const paused = new Map([['paused', 'by a person']])
     expect([seen[1], await tick()]).toEqual([paused, paused])
-    expect(await readSeat(SIGNER, store)).toMatchObject({ beat: '2' })
+    expect(await seatOf(SIGNER, store)).toMatchObject({ beat: '2' })
     await release(held, store)
     await expect(tick()).rejects.toMatchObject({ code: 'seat.lost' })
   })

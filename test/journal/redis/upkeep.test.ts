@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
-import { acquire, readSeat } from '../../../src/journal/redis/seat.ts'
+import { acquire } from '../../../src/journal/redis/seat.ts'
 import { startSeatUpkeep, startStoreUpkeep } from '../../../src/journal/redis/upkeep.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
-import { DURABLE, journalOf, newStore, takeSeat } from '../../support/redis-fleet.ts'
+import { DURABLE, journalOf, newStore, seatOf, takeSeat } from '../../support/redis-fleet.ts'
 import { until } from '../../support/until.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -73,7 +73,7 @@ it('moves what ended two days ago to the archive, forgets its nonces after a wee
   const last = await journal.get('w10')
   if (last === null) throw new TypeError('it is gone')
   await journal.write({ ...last, state: 'succeeded', updatedAtMs: 7 * DAY_MS })
-  const from = await readSeat(held.seat, store)
+  const from = await seatOf(held.seat, store)
   await acquire({ seat: held.seat, from, token: 'another', holder: 'two', server: store.runId() }, store)
   clock.set(9 * DAY_MS)
   // It ends by itself.
