@@ -129,12 +129,29 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
  * @returns the exit code, one of {@link EXIT}.
  */
 export async function rolekeeper(args: readonly string[], io: Io): Promise<number> {
+  const shown = {
+    ...io,
+    out: (text: string) => io.out(visible(text)),
+    err: (text: string) => io.err(visible(text)),
+  }
   try {
-    return await dispatch(args, io)
+    return await dispatch(args, shown)
   } catch (error) {
-    return report(error, io, args.includes('--json'))
+    return report(error, shown, args.includes('--json'))
   }
 }
+
+/**
+ * Write as JSON may what JSON leaves as it is, though a terminal acts on it, turns the line around by it, or shows nothing:
+ * whatever is printed as JSON has texts of others in it as they came.
+ */
+const visible = (text: string): string =>
+  text.replace(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
+    Array.from(
+      { length: found.length },
+      (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  )
 
 async function dispatch([name, ...args]: readonly string[], io: Io): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {

@@ -9,6 +9,9 @@ import { lockDirectory } from '../../src/journal/lock.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
 
+/** As a record of before texts were cleaned may have it. */
+const HOSTILE = 'turned \u202e around \u009b2J hidden \u{e0041}'
+
 const MAIN = resolve('src/cli/main.ts')
 const COMMANDS = [
   'start',
@@ -428,6 +431,7 @@ describe('the journal on the command line', () => {
       { ...row, check: 'health_above_one', message: 'Health is 1.013; below 1 is liquidatable.' },
       { ...row, subject: `0x01:0x02:0xc3${'00'.repeat(18)}c3`, check: 'gone', message: 'It is gone.' },
       { ...row, subject: 'recoveryFund:custodian', check: 'source_behind', message: 'It ends early.' },
+      { ...row, subject: 'primeVault:custodian', check: 'source_behind', message: HOSTILE },
     ])
     await journal.barrier()
     await journal.close()
@@ -498,6 +502,12 @@ describe('the journal on the command line', () => {
     })
     const [json = ''] = (await ask('explain', 'recoveryFund', '--json')).out.split('\n')
     expect(JSON.parse(json)).toMatchObject({ check: 'source_behind' })
+  })
+
+  it('writes as JSON what a terminal would act on, or not show, so that it is seen, and read back as it was', async () => {
+    const { out } = await ask('explain', 'primeVault', '--json')
+    expect(out).toContain(String.raw`turned \u202e around \u009b2J hidden \udb40\udc41`)
+    expect(JSON.parse(out)).toMatchObject({ message: HOSTILE })
   })
 
   it.each([
