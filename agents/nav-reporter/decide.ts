@@ -108,7 +108,7 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
   const { due: scheduled, missed } = scheduledDue(report, policy, nowS)
   const atS = valuationTime(report, policy, scheduled, nowS)
   const terms = termsAt(policy.fees, report.marks, atS)
-  const when = whenOf(seen, atS, terms)
+  const when = whenOf(seen, atS, terms, 'check' in scheduled ? 0 : policy.waitForNewerS)
   const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
   const forged = readings.flatMap((one) => (!one.ok && FORGED.includes(one.check) ? [one] : []))
   const isUnread = (source: string) =>

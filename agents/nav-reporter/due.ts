@@ -24,8 +24,6 @@ type Missed = { readonly valuationTimeS: number; readonly message: string }
 /** Of a longer downtime only the latest are listed one by one. */
 const MISSED_MAX = 20
 
-/** Write a time, Unix seconds, for people. Pure. */
-
 /**
  * Find the scheduled report that is due, if it is not made yet and not too late. Only the latest counts: what lies
  * between it and the last report is missed. Pure.
@@ -136,7 +134,8 @@ export function nextLook(
       one.interim === undefined || last === null || last.submittedAtS === 0
         ? 0
         : last.valuationTimeS + one.interim.heartbeatS
-    return [nextDue(one.schedule, nowS) ?? 0, beatS].filter((atS) => atS > nowS)
+    const waitedS = (latestDue(one.schedule, nowS) ?? 0) + one.waitForNewerS
+    return [nextDue(one.schedule, nowS) ?? 0, waitedS, beatS].filter((atS) => atS > nowS)
   })
   return moments.length === 0 ? null : Math.min(...moments) * 1_000
 }

@@ -40,9 +40,10 @@ export function evidence(
   if (terms !== null && 'check' in terms) return null
   const { decimals, quorum, outlierBps, lateSMax, sources } = policy
   const { scale, readings } = report
+  const waitS = input.reportType === policy.reportType ? policy.waitForNewerS : 0
   const pack: Pack = {
     ...{ report: input, policy: { decimals, quorum, outlierBps, lateSMax, sources } },
-    ...{ when: whenOf(seen, atS, terms), terms, scale, readings },
+    ...{ when: whenOf(seen, atS, terms, waitS), terms, scale, readings },
   }
   const files = new Map(readings.flatMap(namedTexts))
   return {

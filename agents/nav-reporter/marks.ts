@@ -43,13 +43,15 @@ export function termsAt(
   return { check: 'fee_mark_not_known', message }
 }
 
-/** The times that a value is judged at. Pure. */
+/** The times that a value is judged at; `waitS` is how long after its time newer values are waited for. Pure. */
 export const whenOf = (
   { nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>,
   atS: number,
   terms: FeeTerms | Stop | null,
+  waitS = 0,
 ): When => ({
   atS,
+  waitUntilS: atS + waitS,
   nowS: Math.max(Math.floor(nowMs / 1_000), chain.timestampS),
   paidAtS: terms === null || 'check' in terms ? undefined : terms.accruesSinceS,
 })

@@ -28,6 +28,8 @@ export type When = {
   readonly nowS: number
   /** When fees were paid out last: a value of before still has them in it. */
   readonly paidAtS?: number | undefined
+  /** Until then a source whose newest value is of before `atS` is waited for; absent, such a value counts at once. */
+  readonly waitUntilS?: number
 }
 
 /** What it takes to agree; `decimals` are those of the values. */
@@ -57,7 +59,7 @@ export type Agreement = {
 
 /** Find what a source says of a time by what it stated for that time or last before it, or why that does not count. */
 function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: When): Statement | Stop {
-  const { atS, nowS, paidAtS } = when
+  const { atS, nowS, paidAtS, waitUntilS = atS } = when
   const newestS = Math.max(...reading.known.map(({ asOfS }) => asOfS))
   // What it said of a time is final once it has spoken of a later one, whatever has become of it since.
   if (!reading.ok && newestS < atS) return reading
@@ -82,6 +84,10 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
     if (!isOver) return { check: 'source_stale', message }
     // It has nothing to add once it is further behind than reports may be late.
     return { check: nowS - newestS <= rule.lateSMax ? 'source_behind' : 'source_ends_before', message }
+  }
+  if (newestS < atS && nowS < waitUntilS) {
+    const message = `Its newest value is of ${span(ageS * 1_000)} before the valuation time; its next one is waited for, ${span((waitUntilS - nowS) * 1_000)} more.`
+    return { check: 'source_behind', message }
   }
   if (paidAtS !== undefined && said.asOfS < paidAtS) {
     const message = `Its value is of ${span((paidAtS - said.asOfS) * 1_000)} before fees were paid out, and has them in it still.`

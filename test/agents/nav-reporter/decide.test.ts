@@ -283,6 +283,24 @@ describe('what stops a report', () => {
     expect(late(98, NOW_S - 200)?.alarm).toBeDefined()
   })
 
+  test('values of before the valuation time, while newer ones are waited for: of a scheduled report alone', () => {
+    const before = readings(GROSS).map((one) => ({ ...one, known: [{ value: GROSS, asOfS: NOW_S - 1 }] }))
+    const waiting = policy({ lateSMax: 80, waitForNewerS: 40 })
+    const at = (seconds: number, by = waiting) => decided({ readings: before }, later(seconds), by)
+    // `later` is a second after the valuation time.
+    expect(at(5).proposals).toEqual([])
+    expect(at(5).passedOver.at(-1)).toMatchObject({ check: 'sources_behind' })
+    expect(at(5).lookAgainAtMs).toBe((NOW_S + 30) * 1_000)
+    expect(at(5, policy({ waitForNewerS: 12 })).lookAgainAtMs).toBe((NOW_S + 12) * 1_000)
+    expect(at(5, policy({ waitForNewerS: 5 })).proposals).toHaveLength(1)
+    const moved = decided(
+      { readings: before, scheduled: typeSeen(accepted({ valuationTimeS: NOW_S - 5_000, value: WAD / 2n })) },
+      moment(),
+      policy({ ...waiting.reports.recoveryFund, schedule: { everyS: 70_000 }, lateSMax: 1 }),
+    )
+    expect(moved.proposals).toMatchObject([{ kind: 'deviation' }])
+  })
+
   test('sources first read after the time of a first report: an alarm only where there was one before', () => {
     const unheard = readings(GROSS).map((one) => ({ ...one, known: [{ value: GROSS, asOfS: NOW_S + 3 }] }))
     const last = (scheduled: ReturnType<typeof typeSeen>, told: ReturnType<typeof readings> = unheard) =>

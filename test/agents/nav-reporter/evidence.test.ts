@@ -5,13 +5,16 @@ import { evidence, verify } from '../../../agents/nav-reporter/evidence.ts'
 import { accepted, fund, iso, moment, NONE, NOW_S, policy, WAD, word } from './fixtures.ts'
 import { look } from './world.ts'
 
+type Given = { readonly signature?: string; readonly custodian?: string; readonly waitForNewerS?: number }
+
 /** What three sources said of which the report is made; the custodian's file is cut off. */
-function reported(signature?: string): Evidence {
+function reported({ signature, custodian = 'asOf,micros', waitForNewerS = 0 }: Given = {}): Evidence {
+  const by = policy({ waitForNewerS })
   const world = {
     nav: accepted(),
     interim: NONE,
     administrator: JSON.stringify({ perShare: { value: '1.04', asOf: iso(NOW_S - 7) } }),
-    custodian: 'asOf,micros',
+    custodian,
     valuer: JSON.stringify({ valuations: [{ perShare: '1.04', asOf: iso(NOW_S) }] }),
     lens: word((1_041n * WAD) / 1_000n),
     idle: word(230_000_000_000n),
@@ -20,13 +23,13 @@ function reported(signature?: string): Evidence {
   const before = look(
     world,
     { ...moment(), nowMs: moment().nowMs - 2_000, chain: chainAt(NOW_S - 1) },
-    policy(),
+    by,
     null,
   )
-  const { seen } = look(world, moment(), policy(), before.seen, signature)
+  const { seen } = look(world, moment(), by, before.seen, signature)
   const at = { ...moment(), ...seen }
-  const [proposal] = decide(at, policy()).proposals
-  const files = proposal === undefined ? null : evidence(proposal, at, policy())
+  const [proposal] = decide(at, by).proposals
+  const files = proposal === undefined ? null : evidence(proposal, at, by)
   if (files === null) throw new TypeError('no report is made')
   return files
 }
@@ -63,8 +66,19 @@ describe('the evidence of a report', () => {
   })
 
   it('has the signature beside what was signed', () => {
-    const files = reported('c0ffee')
+    const files = reported({ signature: 'c0ffee' })
     expect(files['administrator-1.txt.sig']).toBe('c0ffee')
+    expect(wrong(files)).toEqual([])
+  })
+
+  it('comes to the report by those alone whose values are near enough, while newer ones are waited for', () => {
+    const custodian = `asOf,microsPerShare\n${iso(NOW_S)},1040000\n`
+    const files = reported({ custodian, waitForNewerS: 12 })
+    const lines = verify(files).map(({ ok, text }) => `${ok ? 'ok' : 'WRONG'} ${text}`)
+    expect(lines).toContain(
+      'ok administrator does not count: source_behind. Its newest value is of 7 s before the valuation time; its next one is waited for, 11 s more.',
+    )
+    expect(lines).toContain('ok 3 votes agree (chain with holdings, custodian, valuer); the policy demands 3')
     expect(wrong(files)).toEqual([])
   })
 
@@ -91,6 +105,12 @@ describe('the evidence of a report', () => {
     ['why a source does not count', 'pack.json', 'source_not_csv', 'source_timeout'],
     ['how many must agree', 'pack.json', '"quorum": 3', '"quorum": 4'],
     ['how old a value may be', 'pack.json', /"ageSMax": \d+/g, '"ageSMax": 0'],
+    [
+      'until when newer ones are waited for',
+      'pack.json',
+      `"waitUntilS": ${NOW_S}`,
+      `"waitUntilS": ${NOW_S + 12}`,
+    ],
     ['how far apart they may be', 'pack.json', /"outlierBps": "\d+n"/, '"outlierBps": "0n"'],
     ['what a value is cut by', 'pack.json', '"restricted": "100n"', '"restricted": "900n"'],
     ['what fees are counted from', 'pack.json', /"highWaterValue": "\d+n"/, '"highWaterValue": "1n"'],

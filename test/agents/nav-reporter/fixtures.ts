@@ -24,12 +24,12 @@ export const iso = (atS: number) => new Date(atS * 1_000).toISOString()
 export const strategyText = (): Record<string, unknown> => structuredClone(policyFile.strategy)
 const policyFile = policyOf('nav-reporter')
 
-/** The sandbox's policy's fund report alone, with what differs. */
+/** The sandbox's policy's fund report alone, which waits for no newer values, with what differs. */
 export function policy(changes: Partial<NavReporterPolicy['reports'][string]> = {}): NavReporterPolicy {
   const { reports, ...rest } = navReporterPolicy.parse(strategyText())
   const { recoveryFund } = reports
   if (recoveryFund === undefined) throw new TypeError('the policy has no report of the fund')
-  return { ...rest, reports: { recoveryFund: { ...recoveryFund, ...changes } } }
+  return { ...rest, reports: { recoveryFund: { ...recoveryFund, waitForNewerS: 0, ...changes } } }
 }
 
 /** 460,000 idle and two holdings of 30,000, one of them cut by 1 %: 519,700 for 500,000 shares. */

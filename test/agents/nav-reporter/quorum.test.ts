@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { agree, distanceBps, median, type Reading } from '../../../agents/nav-reporter/quorum.ts'
+import { agree, distanceBps, median, type Reading, type When } from '../../../agents/nav-reporter/quorum.ts'
 import { parseDecimal, readStatements } from '../../../agents/nav-reporter/statement.ts'
 import { iso, NOW_S, WAD } from './fixtures.ts'
 
@@ -153,8 +153,8 @@ const sayAll = (...values: readonly bigint[]) =>
     const value = values[index]
     return value === undefined ? [] : [says(source, value)]
   })
-const checksOf = (readings: readonly Reading[]) =>
-  agree(readings, trusts, RULE, NOW).rejected.map(({ source, check }) => `${source} ${check}`)
+const checksOf = (readings: readonly Reading[], when: When = NOW) =>
+  agree(readings, trusts, RULE, when).rejected.map(({ source, check }) => `${source} ${check}`)
 
 describe('a quorum', () => {
   test('is the median of those who agree', () => {
@@ -224,6 +224,19 @@ describe('a quorum', () => {
     const known = [at(-1, WAD), at(1, WAD)]
     expect(said({ source: 'd', ...silent, known }).value).toBe(WAD)
     expect(said({ source: 'd', ...silent, known: known.slice(0, 1) }).value).toBeNull()
+  })
+
+  test('waits for the next value of a source that has not come to the time, and no longer than it is told to', () => {
+    const at = (nowS: number) => ({ atS: NOW_S, nowS, waitUntilS: NOW_S + 40 })
+    const all = [...sayAll(WAD, WAD), says('c', WAD * 2n, NOW_S - 1), says('d', WAD, NOW_S + 1)]
+    const found = agree(all, trusts, RULE, at(NOW_S + 39))
+    expect(found.waiting).toBe(1)
+    expect(found.rejected[0]).toEqual({
+      source: 'c',
+      check: 'source_behind',
+      message: 'Its newest value is of 1 s before the valuation time; its next one is waited for, 1 s more.',
+    })
+    expect(checksOf(all, at(NOW_S + 40))).toEqual(['d source_begins_after', 'c source_outlier'])
   })
 
   test('two against two agree on nothing', () => {

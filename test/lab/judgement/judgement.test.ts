@@ -57,6 +57,8 @@ describe('the frame', () => {
   it('takes the most for the worst of what has only an upper bound, and misses no figure', () => {
     const [finding] = judgeScenario(judge(1, { gain: { max: 2 } }), 'calm', SEEDS)
     expect(finding).toMatchObject({ ours: { worst: 3 }, failures: ['1 of 3 above 2'] })
+    const [ofMedian] = judgeScenario(judge(1, { gain: { medianMax: 2 } }), 'calm', SEEDS)
+    expect(ofMedian).toMatchObject({ ours: { worst: 3 }, failures: [] })
     expect(() => judgeScenario(judge(1, { other: { max: 2 } }), 'calm', SEEDS)).toThrow(
       'gives no figure other',
     )

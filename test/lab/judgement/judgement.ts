@@ -15,6 +15,7 @@ const WORLDS = [
   'mixed-days',
   'shared-upstream',
   'wrong-reading',
+  'fast-values',
   'corrected-values',
   'crystallised-fee',
   'equals',

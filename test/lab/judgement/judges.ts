@@ -18,7 +18,7 @@ import {
   managerOracleJudge,
 } from './manager-worlds.ts'
 import { navReporterJudge } from './nav-reporter.ts'
-import { navCorrectionsJudge, navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
+import { navCorrectionsJudge, navFastJudge, navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
 import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
@@ -36,6 +36,7 @@ export const judges: readonly Judge[] = [
   allocatorCrowdJudge(),
   navReporterJudge,
   navWorldsJudge,
+  navFastJudge,
   navFeesJudge,
   navCorrectionsJudge,
   assetManagerJudge,

@@ -5,7 +5,7 @@ import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { WAD } from '../../agents/nav-reporter/fixtures.ts'
 import type { Mutant } from './judgement.ts'
 import { DAY_S } from './nav-books.ts'
-import { type Decide, navCorrectionsOf, navFeesOf, navWorldsOf } from './nav-worlds.ts'
+import { type Decide, navCorrectionsOf, navFastOf, navFeesOf, navWorldsOf } from './nav-worlds.ts'
 
 const dueS = (nowS: number) => Math.floor(nowS / DAY_S) * DAY_S
 
@@ -91,6 +91,12 @@ export const navMutants: readonly Mutant[] = [
     scenario: 'shared-upstream',
     figure: 'wrongReports',
     judge: navWorldsOf(mistaking({ policy: () => ({ quorum: 1 }) })),
+  },
+  {
+    name: 'the value of before taken at the first look',
+    scenario: 'fast-values',
+    figure: 'meanErrorBps',
+    judge: navFastOf(mistaking({ policy: () => ({ waitForNewerS: 0 }) })),
   },
   {
     name: 'fees counted from the first mark for ever',

@@ -54,6 +54,8 @@ type Climate = {
   readonly crystallises?: number
   /** Of each value, in parts of one. */
   readonly noiseMax: number
+  /** Where values move fast: so much a year, in parts of one; outside sources value often, half of them not at the valuation time. */
+  readonly fast?: { readonly volatility: number; readonly cadencesS: readonly [number, ...number[]] }
 }
 const HONEST: Climate = { lagHours: [0, 24], noiseMax: 0.0002 }
 const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
@@ -61,6 +63,10 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   'mixed-days': { ...HONEST, lagHours: [20, 28] },
   'shared-upstream': { ...HONEST, lagHours: [0, 1], vendorOffBps: [30, 900] },
   'wrong-reading': { ...HONEST, lagHours: [0, 1], readingOffBps: [30, 900] },
+  'fast-values': {
+    ...{ lagHours: [0, 0.05], noiseMax: 0 },
+    fast: { volatility: 0.8, cadencesS: [60, 300] },
+  },
   'corrected-values': { ...HONEST, lagHours: [0, 1], corrects: { offBps: [20, 190], hours: [2, 10] } },
   'crystallised-fee': { lagHours: [0, 1], crystallises: 0.5, noiseMax: 0 },
 }
@@ -95,6 +101,7 @@ function worldPolicy({ vendorOffBps, crystallises }: Climate) {
   const daily = {
     schedule: { everyS: DAY_S },
     lateSMax: DAY_S,
+    waitForNewerS: 300,
     pollS: 10,
     sources: Object.fromEntries(sources),
   }
@@ -138,12 +145,16 @@ function createSources(climate: Climate, books: Books, seed: number, dice: Dice)
     return { asOfS, valueWad: ((books.beforeFees(asOfS) * parts) / 10n ** 9n / GRAIN) * GRAIN }
   }
   const outside = [0, 1, 4].map((index) => {
-    const cadenceS = dice.pick(CADENCES_S)
+    const cadenceS = dice.pick(climate.fast?.cadencesS ?? CADENCES_S)
+    const besidesS = climate.fast === undefined || dice.unit() < 0.5 ? 0 : Math.round(cadenceS * dice.unit())
     const lagS = 3_600 * within(dice, climate.lagHours)
     const values = dice.unit() < HISTORY_CHANCE ? HISTORY : 1
     return (atS: number): readonly Told[] => {
-      const newest = Math.floor((atS - lagS) / cadenceS)
-      const marks = Array.from({ length: values }, (_, back) => (newest - values + 1 + back) * cadenceS)
+      const newest = Math.floor((atS - lagS - besidesS) / cadenceS)
+      const marks = Array.from(
+        { length: values },
+        (_, back) => besidesS + (newest - values + 1 + back) * cadenceS,
+      )
       return marks
         .filter((markS) => markS > START_S - DAY_S)
         .map((markS) => say(index, markS, index === 4 ? 0 : offAt(markS, atS)))
@@ -205,11 +216,15 @@ function worldOf(
   }
 }
 
-/** When the keeper looks between one valuation time and the next: right before, right after, then every two hours. */
-function looksOf(dueS: number, dice: Dice): readonly number[] {
+/**
+ * When the keeper looks between one valuation time and the next: right before, right after, then every two hours; where values move
+ * fast, each minute at first.
+ */
+function looksOf(dueS: number, { fast }: Climate, dice: Dice): readonly number[] {
   const downS = dice.unit() < DOWN.chance ? 3_600 * within(dice, DOWN.hours) : -20
+  const minutes = Array.from({ length: fast === undefined ? 1 : 10 }, (_, index) => dueS + 20 + index * 60)
   const after = Array.from({ length: 11 }, (_, index) => dueS + 40 + (index + 1) * 7_200)
-  return [...(downS < 0 ? [dueS - 10] : []), ...[dueS + 20, ...after].filter((atS) => atS > dueS + downS)]
+  return [...(downS < 0 ? [dueS - 10] : []), ...[...minutes, ...after].filter((atS) => atS > dueS + downS)]
 }
 
 /** Whether enough sources of different upstreams have said what was so at a time. */
@@ -232,8 +247,11 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
   const { crystallises } = climate
   const books = createBooks(
     {
-      ...{ days: DAYS, volatility: within(dice, VOLATILITY), byTheHour: crystallises !== undefined },
-      ...{ crystallises: crystallises ?? 0, mark: { valueWad, sinceS } },
+      days: DAYS,
+      volatility: climate.fast?.volatility ?? within(dice, VOLATILITY),
+      byTheHour: crystallises !== undefined,
+      crystallises: crystallises ?? 0,
+      mark: { valueWad, sinceS },
     },
     dice,
   )
@@ -245,7 +263,7 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
     const dueS = START_S + day * DAY_S
     const known = new Set<SourceName>()
     let [isMade, isTold, wasMistaken, error] = [false, false, false, 0]
-    const looks = looksOf(dueS, dice)
+    const looks = looksOf(dueS, climate, dice)
     const firstS = looks.find((atS) => atS > dueS) ?? dueS
     const paidAtS = books.mark(dueS).sinceS
     // What nobody looked at between a valuation time and a payment after it, nobody knows.
@@ -341,6 +359,18 @@ export const navWorldsOf = (decide: Decide): Judge => ({
   scenarios: ['lagging-sources', 'mixed-days', 'shared-upstream', 'wrong-reading'],
   bounds: BOUNDS,
 })
+/** Values that move so fast that each source's age counts: near ones are waited for. */
+export const navFastOf = (decide: Decide): Judge => ({
+  ...judgeOf(decide),
+  scenarios: ['fast-values'],
+  bounds: {
+    meanErrorBps: { medianMax: 2 },
+    worstErrorBps: { medianMax: WRONG_BPS },
+    accuracyBps: { aboveBaseline: true },
+    reportedOfKnownPercent: { min: 99 },
+    falselyTold: { max: 0 },
+  },
+})
 /** A fund that pays out its fees: what is reported is what is left, to the last unit. */
 export const navFeesOf = (decide: Decide): Judge => ({
   ...judgeOf(decide),
@@ -354,5 +384,6 @@ export const navCorrectionsOf = (decide: Decide): Judge => ({
   bounds: { wrongToldPercent: { min: 99, aboveBaseline: true }, falselyTold: { max: 0 } },
 })
 export const navWorldsJudge = navWorldsOf(ours)
+export const navFastJudge = navFastOf(ours)
 export const navFeesJudge = navFeesOf(ours)
 export const navCorrectionsJudge = navCorrectionsOf(ours)

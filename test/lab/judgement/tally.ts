@@ -47,10 +47,11 @@ export function judgeScenario(
   })
 }
 
-/** The worst is the end that the bound is about: the least, or for a figure that has only a `max` the most. */
-function spread(values: readonly number[], { min, max }: Bound): Spread {
+/** The worst is the end that the bound is about: the least, or for a figure that has only an upper bound the most. */
+function spread(values: readonly number[], { min, max, medianMin, medianMax }: Bound): Spread {
   const sorted = values.toSorted((one, other) => one - other)
-  const worst = min === undefined && max !== undefined ? sorted.at(-1) : sorted[0]
+  const isAtMost = (min ?? medianMin) === undefined && (max ?? medianMax) !== undefined
+  const worst = isAtMost ? sorted.at(-1) : sorted[0]
   return { median: middle(sorted), worst: worst ?? Number.NaN }
 }
 
