@@ -1,12 +1,21 @@
-import { plural, span } from '../../src/readable.js'
+import { moment, plural, span } from '../../src/readable.js'
 import { inputText, type Proposal } from '../../src/workflow/proposal.ts'
-import { type Decision, type Moment, type Observation, passOver, type Stop } from '../agent.ts'
+import {
+  type Decision,
+  type Moment,
+  type Observation,
+  type PassedOver,
+  passOver,
+  type Stop,
+} from '../agent.ts'
+import { DAY_S } from './calendar.ts'
 import { unconfirmed } from './confirm.ts'
 import { type Due, interimDue, nextLook, scheduledDue, valuationTime } from './due.ts'
 import { termsAt, whenOf } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
 import { type Agreement, agree } from './quorum.ts'
+import { lastHolidayBefore } from './schedule.ts'
 import { type NavReporterSeen, type ReportSeen, reachedS, type TypeSeen } from './see.ts'
 import type { FeeTerms } from './valuation.ts'
 
@@ -126,6 +135,7 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
       passOver(`${name}:${valuationTimeS}`, { check: 'period_missed', message }),
     ),
     ...unconfirmed(report, policy, seen),
+    ...holidaysOver(name, policy, nowS),
   ]
   const made =
     terms !== null && 'check' in terms
@@ -134,6 +144,19 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
   return 'check' in made
     ? { proposals: [], passedOver: [...passedOver, passOver(name, made)] }
     : { proposals: [made], passedOver }
+}
+
+/** Who listed holidays lists the next ones too: without them a report falls due on the next of all. */
+function holidaysOver(name: string, { schedule }: ReportPolicy, nowS: number): readonly PassedOver[] {
+  const last = lastHolidayBefore(schedule, nowS)
+  if (last === null) return []
+  return [
+    passOver(`${name}:holidays`, {
+      check: 'holidays_over',
+      message: `The last of its holidays was ${moment(last * DAY_S).slice(0, 10)}: a report falls due on those that follow.`,
+      alarm: { fix: `list those to come in reports.${name}.schedule.calendar.holidays.` },
+    }),
+  ]
 }
 
 /** What is known of a value at the time that it is for. */

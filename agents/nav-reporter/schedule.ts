@@ -40,6 +40,13 @@ export function dueBetween(schedule: Schedule, afterS: number, beforeS: number, 
   return found
 }
 
+/** Return the last of a schedule's holidays once it is over, a day counted from 1970; null where one is to come, or none was listed. Pure. */
+export function lastHolidayBefore(schedule: Schedule, atS: number): number | null {
+  if ('everyS' in schedule || schedule.holidays.size === 0) return null
+  const last = Math.max(...schedule.holidays)
+  return last < localDay(schedule.timeZone, atS) ? last : null
+}
+
 /** A schedule by the calendar. */
 type ByCalendar = Exclude<Schedule, { everyS: number }>
 

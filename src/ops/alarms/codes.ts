@@ -39,6 +39,7 @@ export const ALARM_CODES: readonly string[] = [
   ...['kms.bad_signature', 'kms.denied', 'kms.disabled', 'kms.not_found', 'kms.rejected', 'kms.wrong_key'],
   ...['money.short'],
   ...[
+    'nav-reporter.holidays_over',
     'nav-reporter.quorum_short',
     'nav-reporter.report_not_confirmed',
     'nav-reporter.source_not_counted',

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { InFlight, Stop } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
+import { navReporterPolicy } from '../../../agents/nav-reporter/policy.ts'
 import type { Statement } from '../../../agents/nav-reporter/statement.ts'
 import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval.ts'
 import { policyOf } from '../../support/policies.ts'
@@ -19,6 +20,7 @@ import {
   observation,
   policy,
   readings,
+  strategyText,
   typeSeen,
   VAULT,
   WAD,
@@ -344,6 +346,29 @@ describe('what stops a report', () => {
     ])
     // It has spoken of this time before, and of a later one: it counts.
     expect(told(misread).passedOver).toEqual([])
+  })
+
+  test('holidays that are all over, which a person hears of from the day after the last one on', () => {
+    const calendar = (holidays: readonly string[]) => ({
+      ...{ calendar: { cron: '* * * * *', timeZone: 'Pacific/Kiritimati', holidays, onHoliday: 'skip' } },
+    })
+    const at = (...holidays: readonly string[]) => {
+      const strategy = strategyText() as { reports: { recoveryFund: Record<string, unknown> } }
+      strategy.reports.recoveryFund.schedule = calendar(holidays)
+      const { schedule } = navReporterPolicy.parse(strategy).reports.recoveryFund ?? {}
+      return schedule === undefined ? undefined : decided({}, moment(), policy({ schedule })).passedOver
+    }
+    // 22:00 on the 15th there, which is 14 hours ahead.
+    expect(at('2026-12-25', '2027-01-14')).toContainEqual(
+      expect.objectContaining({
+        subject: 'recoveryFund:holidays',
+        check: 'holidays_over',
+        message: 'The last of its holidays was 2027-01-14: a report falls due on those that follow.',
+      }),
+    )
+    const checks = (...holidays: readonly string[]) => at(...holidays)?.map(({ check }) => check)
+    expect(checks('2026-12-25', '2027-01-15')).not.toContain('holidays_over')
+    expect(checks()).not.toContain('holidays_over')
   })
 
   test('fees that were paid out since, where nobody saw what they were counted from before', () => {
