@@ -440,6 +440,18 @@ describe('limits', () => {
     expect(passed(beside(bids(8_000), { inFlight }), tight)?.check).toBe('open_bids_max')
   })
 
+  it('count against each asset what is in flight for a lot that the service does not list', () => {
+    const placing = only(withRfq({ id: `${DESK}:9`, number: '9', lot: 'other' }))
+    const seen = observed({ rfqs: [rfq({ bids: [rivalBid(9_000)] })], inFlight: [underWay(placing)] })
+    const most = (whole: number) => {
+      const { sBTC, ...assets } = policy().assets
+      if (sBTC === undefined) throw new TypeError('the policy does not list sBTC')
+      return policy({ assets: { ...assets, sBTC: { ...sBTC, openBidsUsdMicrosMax: usd(whole) } } })
+    }
+    expect(proposed(seen, most(17_009))).toHaveLength(1)
+    expect(passed(seen, most(17_008))?.check).toBe('asset_bids_max')
+  })
+
   it('give what promises most the first place', () => {
     const better = rfq({ id: `${DESK}:8`, lot: `${DESK}:8`, number: '8', amount: 22_000_000n })
     const limits = policy({ openBidsUsdMicrosMax: usd(8_500), bidUsdMicrosMax: usd(8_500) })
