@@ -9,6 +9,7 @@ import {
   BTC_MARKET,
   books,
   carriedOut,
+  curve,
   decideOn,
   ETH_MARKET,
   ethMarket,
@@ -217,6 +218,17 @@ describe('yield', () => {
     expect(Number(gainUsdMicros) - Number(costUsdMicros)).toBeCloseTo(Number(netUsdMicros), -1)
     const targets = Object.keys(proposal.reason).filter((name) => name.endsWith('targetAssets'))
     expect(targets).toEqual([`sBTC/sUSD ${BTC_MARKET} targetAssets`, `sETH/sUSD ${ETH_MARKET} targetAssets`])
+  })
+
+  it('leaves no market for yield so far that it is lent out beyond its kink', () => {
+    const rich = ethMarket({
+      ...{ debtAssets: usd(300_000_000), cashAssets: usd(100_000_000) },
+      curve: curve({ baseRatePerSecondWad: 10n ** 10n }),
+    })
+    const moves = movesIn(only(decideOn({ markets: [market(), rich] })))
+    const left = moves.find((one) => one.market === BTC_MARKET)?.assets ?? 0n
+    // 3 M are lent of 4 M: at the kink of 80 % of 3.75 M.
+    expect(left).toBe(-usd(250_000))
   })
 
   it('costs what the transaction pays for its bytes too, where the chain charges for them', () => {
