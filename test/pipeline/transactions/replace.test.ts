@@ -199,6 +199,20 @@ describe('replacements', () => {
     expect(nativeAtMostWei(workflow.slots)).toBeLessThanOrEqual(gasWeiMax)
   })
 
+  it('offer no more than the share of what the workflow brings that the guard lets gas cost', () => {
+    const { clearance, ...rest } = inFlight(sent())
+    if (clearance === undefined) throw new TypeError('it is cleared')
+    const offered = (gasWeiMax: bigint) =>
+      order(
+        { ...rest, clearance: { ...clearance, gasWeiMax } },
+        { headNumber: 13n, baseFeePerGasWei: 9_000_000_000n },
+      ).slots[0]?.attempts.at(-1)?.maxFeePerGasWei
+    // Of its limit of 100,000 gas 80,000 are used.
+    const gas = 80_000n
+    expect(offered(4_000_000_000n * gas)).toBe(4_000_000_000n)
+    expect(offered(5_000_000_000n * gas)).toBe(5_000_000_000n)
+  })
+
   it('give a no-op the gas that this chain asks for it', () => {
     const closed = order(inFlight(sent()), { headTimestampS: 30 }, { noopGas: 90_000n })
     const noop = closed.slots[0]?.attempts[1]
