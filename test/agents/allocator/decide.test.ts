@@ -571,6 +571,22 @@ describe('several vaults over the same markets', () => {
     expect(suppliedBy(decision)).toBeLessThanOrEqual(alone)
   })
 
+  it('count what a supply takes from another of ours that has lent there, and not from a stranger', () => {
+    const lends = (isAllocator: boolean) =>
+      vault({
+        address: OTHER,
+        books: books({ idleAssets: 0n, bufferBps: 0, totalAssets: usd(2_000_000), isAllocator }),
+        allocations: [allocation({ marketAddress: ETH_MARKET })],
+      })
+    const markets = [
+      market({ debtAssets: usd(600_000), cashAssets: usd(3_400_000) }),
+      ethMarket({ debtAssets: usd(6_000_000), cashAssets: usd(2_000_000) }),
+    ]
+    const beside = (isOurs: boolean) => suppliedBy(decideOn({ markets, vaults: [vault(), lends(isOurs)] }))
+    expect(beside(true)).toBeGreaterThan(0n)
+    expect(beside(true)).toBeLessThan(beside(false))
+  })
+
   it('count what another has to withdraw at the same look', () => {
     const short = queue(900_000, 0).vaults.map((one) => ({ ...one, address: OTHER }) as const)
     const decision = decideOn({ ...uneven, vaults: [vault(), ...short] })
