@@ -6,6 +6,7 @@ import { timesOf } from './memory.ts'
 import type { ReportPolicy } from './policy.ts'
 import { afterFees } from './propose.ts'
 import { agree, distanceBps } from './quorum.ts'
+import { waitOf } from './schedule.ts'
 import { type Accepted, type ReportSeen, reachedS } from './see.ts'
 
 /**
@@ -22,7 +23,8 @@ export function unconfirmed(report: ReportSeen, policy: ReportPolicy, seen: Mome
     if (latest === undefined || latest.submittedAtS === 0) return []
     // A person knew better what is a correction already.
     if (latest.revision > 0 || !remembered.includes(latest.valuationTimeS)) return []
-    const value = valueByNow(report, policy, seen, latest)
+    const waitS = reportType === policy.reportType ? waitOf(policy, latest.valuationTimeS) : 0
+    const value = valueByNow(report, policy, seen, latest, waitS)
     const apartBps = value === null ? 0n : distanceBps(value, latest.value)
     if (value === null || apartBps <= policy.materialityBps) return []
     const at = moment(latest.valuationTimeS)
@@ -43,10 +45,11 @@ function valueByNow(
   policy: ReportPolicy,
   seen: Moment,
   { valuationTimeS }: Accepted,
+  waitS: number,
 ): bigint | null {
   const terms = termsAt(policy.fees, marks, valuationTimeS)
   if (terms !== null && 'check' in terms) return null
   const sources = new Map(Object.entries(policy.sources))
-  const { value } = agree(readings, sources, policy, whenOf(seen, valuationTimeS, terms))
+  const { value } = agree(readings, sources, policy, whenOf(seen, valuationTimeS, terms, waitS))
   return value === null ? null : afterFees(value, terms, valuationTimeS).value
 }

@@ -15,7 +15,7 @@ import { termsAt, whenOf } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, type KnownReport, occurrenceOf, propose, subjectOf } from './propose.ts'
 import { type Agreement, agree } from './quorum.ts'
-import { lastHolidayBefore } from './schedule.ts'
+import { lastHolidayBefore, waitOf } from './schedule.ts'
 import { type NavReporterSeen, type ReportSeen, reachedS, type TypeSeen } from './see.ts'
 import type { FeeTerms } from './valuation.ts'
 
@@ -117,7 +117,7 @@ function judge(report: Ready, policy: ReportPolicy, seen: Moment, nowS: number):
   const { due: scheduled, missed } = scheduledDue(report, policy, nowS)
   const atS = valuationTime(report, policy, scheduled, nowS)
   const terms = termsAt(policy.fees, report.marks, atS)
-  const when = whenOf(seen, atS, terms, 'check' in scheduled ? 0 : policy.waitForNewerS)
+  const when = whenOf(seen, atS, terms, 'check' in scheduled ? 0 : waitOf(policy, atS))
   const agreement = agree(readings, new Map(Object.entries(policy.sources)), policy, when)
   const forged = readings.flatMap((one) => (!one.ok && FORGED.includes(one.check) ? [one] : []))
   const isUnread = (source: string) =>
@@ -220,7 +220,7 @@ const beginsAfter = ({ rejected }: Agreement, lateS: number): Stop | null =>
     : null
 
 function shortOf(
-  { accepted, rejected, waiting }: Agreement,
+  { accepted, sound, rejected, waiting }: Agreement,
   { quorum, lateSMax }: ReportPolicy,
   lateS: number,
 ): Stop {
@@ -228,8 +228,9 @@ function shortOf(
   if (rejected.some(({ check }) => check === 'fund_without_shares'))
     return { check: 'fund_without_shares', message: 'The fund has no shares yet: there is nothing to value.' }
   const why = rejected.map(({ source, check }) => `${source} ${check}`).join(', ')
-  // Sources that speak late are waited for, without a word to a person for half of the time that there is.
-  if (accepted.length + waiting >= quorum && lateS * 2 <= lateSMax) {
+  // Sources that speak late are waited for, without a word to a person for half of the time that there is; who is an outlier is
+  // known once they have spoken.
+  if (waiting > 0 && sound + waiting >= quorum && lateS * 2 <= lateSMax) {
     const message = `${accepted.length} votes agree on the value ${span(lateS * 1_000)} ago, ${waiting} have not come to it yet; the policy demands ${quorum}: ${why}.`
     return { check: 'sources_behind', message }
   }

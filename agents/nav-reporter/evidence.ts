@@ -6,6 +6,7 @@ import { termsAt, whenOf } from './marks.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { afterFees, subjectOf } from './propose.ts'
 import { agree, type Reading, type When } from './quorum.ts'
+import { waitOf } from './schedule.ts'
 import type { NavReporterSeen, ReportSeen } from './see.ts'
 import { readAgain } from './source-kinds.ts'
 import type { Raw } from './statement.ts'
@@ -40,7 +41,7 @@ export function evidence(
   if (terms !== null && 'check' in terms) return null
   const { decimals, quorum, outlierBps, lateSMax, sources } = policy
   const { scale, readings } = report
-  const waitS = input.reportType === policy.reportType ? policy.waitForNewerS : 0
+  const waitS = input.reportType === policy.reportType ? waitOf(policy, atS) : 0
   const pack: Pack = {
     ...{ report: input, policy: { decimals, quorum, outlierBps, lateSMax, sources } },
     ...{ when: whenOf(seen, atS, terms, waitS), terms, scale, readings },

@@ -95,7 +95,7 @@ const interim = settings({
   heartbeatLabel: label,
 })
 
-const reportSettings = settings({
+const report = settings({
   /** A name of deployment.contracts; what it is the oracle of, it says itself. */
   oracle: name,
   decimals: count('decimals', 0, 36),
@@ -104,8 +104,8 @@ const reportSettings = settings({
   schedule,
   /** A report that is later than this is missed: so long it is waited for sources that speak late. */
   lateSMax: seconds(1, 31_536_000),
-  /** So long after its time a scheduled report waits for a value of that time or later, before one of earlier counts. */
-  waitForNewerS: seconds(0, 86_400).optional(),
+  /** So long after its time a scheduled report waits for values of that time or later, at most: see `waitOf`. */
+  waitForNewerS: seconds(0, 86_400).default(300),
   interim: interim.optional(),
   sources: z.record(name, sourcePolicy).transform((sources) => withUpstreams(sources, new Map())),
   /** How many sources must agree; those of one upstream count once. */
@@ -149,14 +149,6 @@ const reportSettings = settings({
       'use another report type, for example interim',
     )
   }
-  if ((one.waitForNewerS ?? 0) * 2 > one.lateSMax) {
-    const most = Math.floor(one.lateSMax / 2)
-    refuse(
-      ['waitForNewer'],
-      'expected at most half of lateMax, as the rest is for sources that speak late',
-      `write at most "${most} s", or raise lateMax`,
-    )
-  }
   for (const [key, { ageSMax }] of Object.entries(one.sources)) {
     if (ageSMax > one.pollS) continue
     refuse(
@@ -166,11 +158,6 @@ const reportSettings = settings({
     )
   }
 })
-
-const report = reportSettings.transform(({ waitForNewerS, ...one }) => ({
-  ...one,
-  waitForNewerS: waitForNewerS ?? Math.min(300, Math.floor(one.lateSMax / 2)),
-}))
 
 /**
  * The NAV reporter's strategy, as policies/nav-reporter.yaml states it under `strategy`. Strict: an unknown key is

@@ -53,6 +53,8 @@ export type Agreement = {
   /** One vote for each upstream: the median of its sources. */
   readonly accepted: readonly { readonly value: bigint; readonly said: readonly Said[] }[]
   readonly rejected: readonly Rejected[]
+  /** Votes that count, or are too far from the median of them all to. */
+  readonly sound: number
   /** Votes of sources that have not come to the valuation time yet, and still may in time. */
   readonly waiting: number
 }
@@ -139,7 +141,7 @@ export function agree(
   })
   const value = accepted.length < rule.quorum ? null : median(accepted.map((one) => one.value))
   const waiting = [...behind].filter((upstream) => !votes.has(upstream)).length
-  return { value, accepted, rejected, waiting }
+  return { value, accepted, rejected, sound: sound.length, waiting }
 }
 
 /** Return how far a value lies from another, in basis points of the other, rounded up. Pure; the other is above 0. */

@@ -40,6 +40,18 @@ export function dueBetween(schedule: Schedule, afterS: number, beforeS: number, 
   return found
 }
 
+/**
+ * Return how long after its time a scheduled report waits for values of that time or later: what the policy says, and at most a
+ * quarter of the time in which it may be made, and of that until the next is due. Pure; seconds.
+ */
+export function waitOf(
+  { schedule, waitForNewerS, lateSMax }: { schedule: Schedule; waitForNewerS: number; lateSMax: number },
+  dueS: number,
+): number {
+  const apartS = (nextDue(schedule, dueS) ?? Number.POSITIVE_INFINITY) - dueS
+  return Math.min(waitForNewerS, Math.floor(lateSMax / 4), Math.floor(apartS / 4))
+}
+
 /** Return the last of a schedule's holidays once it is over, a day counted from 1970; null where one is to come, or none was listed. Pure. */
 export function lastHolidayBefore(schedule: Schedule, atS: number): number | null {
   if ('everyS' in schedule || schedule.holidays.size === 0) return null

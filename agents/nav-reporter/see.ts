@@ -9,7 +9,7 @@ import { type Mark, rememberMark } from './marks.ts'
 import { AHEAD_S_MAX, remember, timesOf } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
-import { latestDue } from './schedule.ts'
+import { latestDue, waitOf } from './schedule.ts'
 import { askChain, askHoldings, askMark, type Read, readOutside } from './source-kinds.ts'
 import type { Statement, Unread } from './statement.ts'
 import type { Parts, Scale } from './valuation.ts'
@@ -185,9 +185,12 @@ function askSources(
   // Asked by a clock that has gone back since, they are asked anew.
   const sinceMs = before?.askedAtMs == null ? -1 : moment.nowMs - before.askedAtMs
   const nowS = reachedS(moment)
-  const dueMs = (latestDue(report.schedule, nowS) ?? 0) * 1_000
+  const dueS = latestDue(report.schedule, nowS) ?? 0
   const isDue =
-    before?.askedAtMs == null || sinceMs < 0 || sinceMs >= report.pollS * 1_000 || before.askedAtMs < dueMs
+    before?.askedAtMs == null ||
+    sinceMs < 0 ||
+    sinceMs >= pollOf(report, oracle, dueS, nowS) * 1_000 ||
+    before.askedAtMs < dueS * 1_000
   const times = timesOf(report, nowS)
   const mark = askMark(wave, report, moment, asset)
   const fund = rows.funds?.find(({ address }) => address === asset) ?? null
@@ -229,6 +232,13 @@ function askSources(
     const askedAtMs = isDue ? moment.nowMs : before.askedAtMs
     return { ...oracle, fund, readings, marks, askedAtMs, parts, partsBefore, scale }
   }
+}
+
+/** How often outside sources are asked, seconds: four times at least while a report waits for their newer values. */
+function pollOf(report: ReportPolicy, { scheduled }: OracleSeen, dueS: number, nowS: number): number {
+  const waitS = waitOf(report, dueS)
+  const isMade = (scheduled?.latest.valuationTimeS ?? 0) >= dueS
+  return isMade || nowS >= dueS + waitS ? report.pollS : Math.min(report.pollS, Math.ceil(waitS / 4))
 }
 
 /** Refuse a source that speaks of an older time than before: which of the two it means is not known. */

@@ -39,6 +39,8 @@ export type DutyDeps = {
 
 /** No timer is set for longer: a sweep comes sooner. */
 const ALARM_MS_MAX = 60_000
+/** Of a time that has come by our clock, and not by the chain's yet, a look at once would see no more. */
+const PASSED_MS = 1_000
 
 /** A role on duty: it looks at each hint, decides, and opens workflows. */
 export type Duty = {
@@ -80,8 +82,8 @@ export function createDuty(deps: DutyDeps): Duty {
   const lookAgainAt = (atMs: number | undefined) => {
     clearTimeout(alarm)
     if (atMs === undefined || stopped) return
-    const inMs = Math.min(Math.max(0, atMs - deps.nowMs()), ALARM_MS_MAX)
-    alarm = setTimeout(look, inMs)
+    const inMs = atMs - deps.nowMs()
+    alarm = setTimeout(look, inMs > 0 ? Math.min(inMs, ALARM_MS_MAX) : PASSED_MS)
   }
 
   const loop = async () => {

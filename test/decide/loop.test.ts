@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../agents/agent.ts'
 import type { PriceSeen } from '../../agents/board.ts'
 import { createDuty, type DutyDeps } from '../../src/decide/loop.ts'
@@ -117,6 +117,29 @@ describe('a duty', () => {
     setup.world.halt = null
     await look()
     expect(setup.world.opened).toHaveLength(1)
+  })
+
+  it('looks again once a time has come, and a second later where it has passed already', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const looksAfter = async (lookAgainAtMs: number, ms: number) => {
+        setup.world.decision = { ...NOTHING, lookAgainAtMs }
+        await look()
+        const before = setup.world.looks
+        vi.advanceTimersByTime(ms - 1)
+        await settled()
+        const early = setup.world.looks - before
+        vi.advanceTimersByTime(1)
+        await settled()
+        return [early, setup.world.looks - before]
+      }
+      expect(await looksAfter(5_300, 300)).toEqual([0, 1])
+      // By our clock it is 5,000 ms: the chain may not have come so far.
+      expect(await looksAfter(4_000, 1_000)).toEqual([0, 1])
+      expect(await looksAfter(5_000, 1_000)).toEqual([0, 1])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('makes one look of hints that come together', async () => {

@@ -287,20 +287,56 @@ describe('what stops a report', () => {
 
   test('values of before the valuation time, while newer ones are waited for: of a scheduled report alone', () => {
     const before = readings(GROSS).map((one) => ({ ...one, known: [{ value: GROSS, asOfS: NOW_S - 1 }] }))
-    const waiting = policy({ lateSMax: 80, waitForNewerS: 40 })
-    const at = (seconds: number, by = waiting) => decided({ readings: before }, later(seconds), by)
-    // `later` is a second after the valuation time.
-    expect(at(5).proposals).toEqual([])
-    expect(at(5).passedOver.at(-1)).toMatchObject({ check: 'sources_behind' })
-    expect(at(5).lookAgainAtMs).toBe((NOW_S + 30) * 1_000)
-    expect(at(5, policy({ waitForNewerS: 12 })).lookAgainAtMs).toBe((NOW_S + 12) * 1_000)
-    expect(at(5, policy({ waitForNewerS: 5 })).proposals).toHaveLength(1)
+    const by = (waitForNewerS: number) =>
+      policy({ schedule: { everyS: 400 }, lateSMax: 200, waitForNewerS, interim: undefined })
+    // Each is a second later than that.
+    const at = (seconds: number, waitS: number) => decided({ readings: before }, later(seconds), by(waitS))
+    expect(at(38, 40).proposals).toEqual([])
+    expect(at(38, 40).passedOver.at(-1)).toMatchObject({ check: 'sources_behind' })
+    expect(at(38, 40).lookAgainAtMs).toBe((NOW_S + 40) * 1_000)
+    expect(at(39, 40).proposals).toHaveLength(1)
+    // A quarter of the time to be late in is the most.
+    expect([at(48, 60).proposals.length, at(49, 60).proposals.length]).toEqual([0, 1])
+    const isMade = { readings: before, scheduled: typeSeen(accepted({ valuationTimeS: NOW_S })) }
+    expect(decided(isMade, later(5), by(40)).lookAgainAtMs).toBe((NOW_S + 400) * 1_000)
     const moved = decided(
       { readings: before, scheduled: typeSeen(accepted({ valuationTimeS: NOW_S - 5_000, value: WAD / 2n })) },
       moment(),
-      policy({ ...waiting.reports.recoveryFund, schedule: { everyS: 70_000 }, lateSMax: 1 }),
+      policy({ schedule: { everyS: 70_000 }, lateSMax: 1, waitForNewerS: 40 }),
     )
     expect(moved.proposals).toMatchObject([{ kind: 'deviation' }])
+  })
+
+  test('the few that spoke first apart: who of them is wrong is known once others have come', () => {
+    const [wrong, behind] = [(GROSS * 105n) / 100n, { value: GROSS, asOfS: NOW_S - 1 }]
+    const early = readings(wrong, 0n, GROSS, GROSS).map((one, index) =>
+      index === 1 || index === 4 ? { ...one, known: [behind] } : one,
+    )
+    const by = policy({ schedule: { everyS: 400 }, lateSMax: 200, waitForNewerS: 40 })
+    const waits = decided({ readings: early }, later(5), by)
+    expect(waits.proposals).toEqual([])
+    expect(waits.passedOver.at(-1)).toMatchObject({ check: 'sources_behind' })
+    expect(waits.passedOver.every(({ alarm }) => alarm === undefined)).toBe(true)
+    expect(decided({ readings: early }, later(39), by).proposals).toHaveLength(1)
+  })
+
+  test('a report that is held against what it waited for, not against values that it was made without', () => {
+    const shares = (parts: bigint) => (GROSS * parts) / 1_000n
+    const said = readings(shares(1_000n), shares(1_000n), shares(1_013n), shares(1_013n), shares(1_016n)).map(
+      (one) =>
+        one.source === 'valuer'
+          ? { ...one, known: one.known.map(({ value }) => ({ value, asOfS: NOW_S - 40 })) }
+          : one,
+    )
+    const by = policy({ schedule: { everyS: 400 }, lateSMax: 200, waitForNewerS: 40, materialityBps: 50n })
+    const made = decided({ readings: said }, later(5), by).proposal
+    const reported = typeSeen(accepted({ valuationTimeS: NOW_S, value: BigInt(String(made?.input.value)) }))
+    const checks = (seconds: number) =>
+      decided({ readings: said, scheduled: reported }, later(seconds), by).passedOver.map(
+        ({ check }) => check,
+      )
+    expect(checks(20)).not.toContain('report_not_confirmed')
+    expect(checks(40)).toContain('report_not_confirmed')
   })
 
   test('sources first read after the time of a first report: an alarm only where there was one before', () => {

@@ -9,7 +9,7 @@ type Given = { readonly signature?: string; readonly custodian?: string; readonl
 
 /** What three sources said of which the report is made; the custodian's file is cut off. */
 function reported({ signature, custodian = 'asOf,micros', waitForNewerS = 0 }: Given = {}): Evidence {
-  const by = policy({ waitForNewerS })
+  const by = policy({ schedule: { everyS: 120 }, lateSMax: 100, waitForNewerS })
   const world = {
     nav: accepted(),
     interim: NONE,

@@ -51,24 +51,7 @@ describe('the strategy', () => {
     expect(refusal(fund('sources.chain.upstream'), 'node')).toBe('accepted')
     expect(refusal(fund('fees'), marked)).toBe('accepted')
     expect(refusal(fund('waitForNewer'), '0 s')).toBe('accepted')
-    expect(refusal(fund('waitForNewer'), '12 s')).toBe('accepted')
   })
-
-  test.each([
-    ['25 s', 12],
-    ['4 h', 300],
-  ])(
-    'waits for newer values for five minutes, or half of lateMax, where nothing is stated: %s',
-    (lateMax, waitForNewerS) => {
-      const strategy = strategyText()
-      const { waitForNewer: _, ...report } = (strategy as Tree).reports?.recoveryFund ?? {}
-      const parsed = navReporterPolicy.parse({
-        ...strategy,
-        reports: { recoveryFund: { ...report, lateMax } },
-      })
-      expect(parsed.reports.recoveryFund).toMatchObject({ waitForNewerS })
-    },
-  )
 
   test.each([
     ['a quorum above the number of sources', fund('quorum'), '5'],
@@ -83,7 +66,6 @@ describe('the strategy', () => {
     ['two schedules', fund('schedule'), { ...calendar('0 16 * * *'), every: '30 s' }],
     ['no schedule', fund('schedule'), {}],
     ['a pace of nothing', fund('schedule'), { every: '0 s' }],
-    ['more than half of lateMax for newer values', fund('waitForNewer'), '13 s'],
     ['values that grow too old between two looks', fund('sources.chain.ageMax'), '5 s'],
     ['an interim report of the same type', fund('interim.reportType'), 'nav'],
     ['two reports of one type to one oracle', 'reports.primeVault.oracle', 'fundNavOracle'],

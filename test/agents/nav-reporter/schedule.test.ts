@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { parseCron } from '../../../agents/nav-reporter/calendar.ts'
-import { dueBetween, latestDue, nextDue, type Schedule } from '../../../agents/nav-reporter/schedule.ts'
+import {
+  dueBetween,
+  latestDue,
+  nextDue,
+  type Schedule,
+  waitOf,
+} from '../../../agents/nav-reporter/schedule.ts'
 
 const at = (text: string) => Date.parse(text) / 1_000
 const iso = (atS: number | null) => (atS === null ? null : new Date(atS * 1_000).toISOString().slice(0, 16))
@@ -164,6 +170,15 @@ describe('a calendar', () => {
   ])('does not take %j for cron', (text) => {
     expect(parseCron(text)).toBeNull()
   })
+})
+
+test.each([
+  ['as the policy says', 300, 14_400, 86_400, 300],
+  ['a quarter of the time to be late in', 300, 600, 86_400, 150],
+  ['a quarter of the time until the next', 300, 14_400, 300, 75],
+  ['nothing', 0, 14_400, 86_400, 0],
+])('a report waits for newer values: %s', (_, waitForNewerS, lateSMax, everyS, waits) => {
+  expect(waitOf({ schedule: { everyS }, waitForNewerS, lateSMax }, 0)).toBe(waits)
 })
 
 test('what lies between two moments comes newest first, without them', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Moment } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
+import type { NavReporterPolicy } from '../../../agents/nav-reporter/policy.ts'
 import { type NavReporterSeen, newest } from '../../../agents/nav-reporter/see.ts'
 import {
   accepted,
@@ -31,8 +32,13 @@ const world: World = {
   fund: fund(),
 }
 
-function look(at: Moment, previous: NavReporterSeen | null, changes: Partial<World> = {}) {
-  const { seen, asked, waves } = lookAt({ ...world, ...changes }, at, policy(), previous)
+function look(
+  at: Moment,
+  previous: NavReporterSeen | null,
+  changes: Partial<World> = {},
+  by: NavReporterPolicy = policy(),
+) {
+  const { seen, asked, waves } = lookAt({ ...world, ...changes }, at, by, previous)
   const sources = asked.flatMap((question) => (question.kind === 'source' ? [question.name] : []))
   return { seen, sources, waves, report: seen.reports[0] }
 }
@@ -95,6 +101,16 @@ test('keeps of each source what a report may need, and asks anew once one has co
   expect(known(next)).toEqual([29, 31])
   const back = look(later(40), next.seen, { administrator: statement('1.05', NOW_S + 30) })
   expect(back.report?.readings[0]).toMatchObject({ ok: false, check: 'source_went_back' })
+})
+
+test('asks outside sources four times while a report waits for newer values, until it is made', () => {
+  const by = policy({ schedule: { everyS: 400 }, lateSMax: 400, waitForNewerS: 40, pollS: 300 })
+  const first = look(moment(), null, {}, by)
+  const askedAfter = (seconds: number, nav = world.nav) =>
+    look(later(seconds), first.seen, { nav }, by).sources.length > 0
+  expect([askedAfter(9), askedAfter(10)]).toEqual([false, true])
+  expect(askedAfter(10, accepted({ valuationTimeS: NOW_S }))).toBe(false)
+  expect(askedAfter(39)).toBe(false)
 })
 
 test('asks outside sources anew when the clock has gone back', () => {
