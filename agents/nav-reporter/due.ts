@@ -4,7 +4,7 @@ import { percent } from '../protocol/text.ts'
 import { interimAt } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import { distanceBps } from './quorum.ts'
-import { dueBetween, latestDue, nextDue, waitOf } from './schedule.ts'
+import { dueBetween, latestDue, nextDue, waitsUntil } from './schedule.ts'
 import { newest, type ReportSeen, type TypeSeen } from './see.ts'
 
 /** A report that should be made now. */
@@ -134,11 +134,7 @@ export function nextLook(
       one.interim === undefined || last === null || last.submittedAtS === 0
         ? 0
         : last.valuationTimeS + one.interim.heartbeatS
-    const { due } =
-      report.scheduled === null
-        ? { due: null }
-        : scheduledDue({ ...report, scheduled: report.scheduled }, one, nowS)
-    const waitedS = due === null || 'check' in due ? 0 : due.valuationTimeS + waitOf(one, due.valuationTimeS)
+    const waitedS = waitsUntil(one, report.scheduled?.latest.valuationTimeS ?? 0, nowS)
     return [nextDue(one.schedule, nowS) ?? 0, waitedS, beatS].filter((atS) => atS > nowS)
   })
   return moments.length === 0 ? null : Math.min(...moments) * 1_000

@@ -9,7 +9,7 @@ import { type Mark, rememberMark } from './marks.ts'
 import { AHEAD_S_MAX, remember, timesOf } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
-import { latestDue, waitOf } from './schedule.ts'
+import { latestDue, waitOf, waitsUntil } from './schedule.ts'
 import { askChain, askHoldings, askMark, type Read, readOutside } from './source-kinds.ts'
 import type { Statement, Unread } from './statement.ts'
 import type { Parts, Scale } from './valuation.ts'
@@ -236,9 +236,8 @@ function askSources(
 
 /** How often outside sources are asked, seconds: four times at least while a report waits for their newer values. */
 function pollOf(report: ReportPolicy, { scheduled }: OracleSeen, dueS: number, nowS: number): number {
-  const waitS = waitOf(report, dueS)
-  const isMade = (scheduled?.latest.valuationTimeS ?? 0) >= dueS
-  return isMade || nowS >= dueS + waitS ? report.pollS : Math.min(report.pollS, Math.ceil(waitS / 4))
+  const isWaiting = nowS < waitsUntil(report, scheduled?.latest.valuationTimeS ?? 0, nowS)
+  return isWaiting ? Math.min(report.pollS, Math.ceil(waitOf(report, dueS) / 4)) : report.pollS
 }
 
 /** Refuse a source that speaks of an older time than before: which of the two it means is not known. */
