@@ -1,10 +1,13 @@
 import {
   type Address,
   createPublicClient,
+  erc20Abi,
   type Hex,
   http,
+  isAddressEqual,
   type PublicClient,
   parseAbi,
+  parseEventLogs,
   type TransactionReceipt,
 } from 'viem'
 import { WAIT_MS_MAX } from './eventually.ts'
@@ -32,6 +35,20 @@ export type Chain = {
 
 /** Room for the largest call, and for the creation of a contract near the size limit. */
 const GAS = { call: 3_000_000n, creation: 8_000_000n } as const
+
+/** A move of a token that is judged by what its own transactions moved, in base units: others may move some beside it. */
+export const byTransfer = (token: Address, from: Address, to: Address, amount: bigint) => ({
+  read: async (receipts: readonly TransactionReceipt[]) => {
+    const logs = receipts
+      .flatMap((receipt) => receipt.logs)
+      .filter(({ address }) => isAddressEqual(address, token))
+    return parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs, args: { from, to } }).reduce(
+      (sum, { args }) => sum + args.value,
+      0n,
+    )
+  },
+  moved: (_before: bigint, after: bigint) => after === amount,
+})
 
 /** Speak to the sandbox's chain. */
 export function createChain(info: SandboxInfo): Chain {

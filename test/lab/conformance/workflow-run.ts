@@ -17,8 +17,8 @@ type Step = {
   readonly input: Json
   /** Waits for what must have happened, once all was refused that is to be. Gives the members of the input that follow from it. */
   readonly when?: () => Promise<Json>
-  /** Read before it is prepared, and once it is final. */
-  readonly read: () => Promise<bigint>
+  /** Read before it is prepared, without receipts, and once it is final, with those of its transactions. */
+  readonly read: (receipts: readonly TransactionReceipt[]) => Promise<bigint>
   /** Whether the figure moved as the workflow promises. */
   readonly moved: (before: bigint, after: bigint) => boolean
 }
@@ -156,7 +156,7 @@ async function prepare(world: World, type: string, wallet: Wallet, input: Json, 
 /** What is done by preparing it: there is nothing to sign, and it is final at once. */
 async function saveRecord(world: World, type: string, step: Step, findings: Findings) {
   const { wallet, input, read, moved } = step
-  const before = await read()
+  const before = await read([])
   const { call, answer, preflight, transactions, requestId } = await prepare(
     world,
     type,
@@ -169,14 +169,14 @@ async function saveRecord(world: World, type: string, step: Step, findings: Find
   findings.hold(answer.status === 'final_success', `status is ${answer.status}, not final_success`)
   findings.hold(transactions.length === 0, 'it has something to sign')
   await holdEnd(world, type, { call, answer, requestId }, findings)
-  const after = await read()
+  const after = await read([])
   findings.hold(moved(before, after), `the service's figure went from ${before} to ${after}`)
   return []
 }
 
 async function carryThrough(world: World, type: string, step: Step, findings: Findings) {
   const { wallet, input, read, moved } = step
-  const before = await read()
+  const before = await read([])
   const prepared = await prepare(world, type, wallet, input, findings)
   const { call, answer, preflight, transactions, requestId } = prepared
   if (preflight.status !== 'passed')
@@ -192,7 +192,7 @@ async function carryThrough(world: World, type: string, step: Step, findings: Fi
     findings.hold(registered.status === 200, `registration of ${order} answered ${registered.status}`)
   }
   await holdEnd(world, type, { call, answer, requestId }, findings)
-  const after = await read()
+  const after = await read(receipts)
   findings.hold(moved(before, after), `the chain's figure went from ${before} to ${after}`)
   return receipts
 }

@@ -1,4 +1,5 @@
 import { type Address, parseAbi } from 'viem'
+import { byTransfer } from '../chain.ts'
 import { newcomer, placeOf } from '../people.ts'
 import type { Json } from '../shape-check.ts'
 import { createKmsWallet, createWallet, type Wallet } from '../wallet.ts'
@@ -96,21 +97,18 @@ async function listMarkets(owned: Owned): Promise<void> {
 }
 
 async function moveAssets({ world, carry, wallet, vaultAddress, market, other }: Owned): Promise<void> {
-  const allocated = (of: Address) => () => world.chain.number(of, 'allocatedAssets(address)', vaultAddress)
   const amount = 1_000n * UNIT
   const assets = String(amount)
+  const moves = (from: Address, to: Address) => byTransfer(placeOf(world, 'sUSD'), from, to, amount)
   await carry(`${ROLE}.vaultAllocate`, {
     wallet,
     input: { vaultAddress, marketAddress: market, assets },
-    read: allocated(market),
-    moved: (before, after) => after >= before + amount,
+    ...moves(vaultAddress, market),
   })
   await carry(`${ROLE}.vaultDeallocate`, {
     wallet,
     input: { vaultAddress, marketAddress: market, assets },
-    read: allocated(market),
-    // Interest accrues beside the move.
-    moved: (before, after) => after < before - amount / 2n,
+    ...moves(market, vaultAddress),
   })
   await carry(`${ROLE}.vaultReallocationBatch`, {
     wallet,
@@ -119,8 +117,7 @@ async function moveAssets({ world, carry, wallet, vaultAddress, market, other }:
       withdrawals: [{ marketAddress: market, assets }],
       supplies: [{ marketAddress: other, assets }],
     },
-    read: allocated(other),
-    moved: (before, after) => after >= before + amount,
+    ...moves(vaultAddress, other),
   })
 }
 
