@@ -74,7 +74,7 @@ async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<vo
 
 /** What `explain` says of a figure that a person cannot read: without its token, by the name that code has for it, or by a number alone. */
 const RECORDS_MAX = 10_000
-const UNREADABLE = /base unit|[a-z]{2}[A-Z].* = | = -?\d{9}/
+const UNREADABLE = /base unit|[a-z]{2}[A-Z].* = | = -?\d{9,}(?![\da-f])/
 
 /** Every figure of every decision of a run, as `explain` writes it. */
 async function explained({ config }: RoleSession): Promise<readonly string[]> {
