@@ -65,6 +65,10 @@ class Search {
   readonly #valueMax: number
   #best: Answer
   #value = 0
+  /** What sets that were looked at to the end, and not sized as well as could be, could bring at most. */
+  #unsettled = 0
+  /** Answers that were asked of others than `#pricing`. */
+  #answersBeside = 0
 
   constructor(options: readonly Option[], limits: Limits) {
     this.#options = options
@@ -81,7 +85,7 @@ class Search {
 
   /** How many answers of options this took so far. */
   get answers(): number {
-    return this.#pricing.answers
+    return this.#pricing.answers + this.#answersBeside
   }
 
   /** The best set so far; `bound` is what the nodes that were not looked at allow, null when there are none. */
@@ -91,7 +95,7 @@ class Search {
     return {
       sizes: [...sizes],
       value,
-      bound: Math.max(value, bound ?? 0),
+      bound: Math.max(value, bound ?? 0, this.mayBeat(this.#unsettled) ? this.#unsettled : 0),
       cashPrice,
       roomPrices: [...roomPrices],
     }
@@ -117,7 +121,9 @@ class Search {
     // Where places are few, the best for its size is not the largest.
     const byProfit = ranked.toSorted((one, other) => this.#most(other) - this.#most(one))
     for (const order of [ranked, byProfit]) this.#try(this.#members(node, this.#thatFit(node, order)))
-    return { bound, branch: this.#branch(node, answer, ranked) }
+    const branch = this.#branch(node, answer, ranked)
+    if (branch === null && this.mayBeat(bound)) this.#unsettled = Math.max(this.#unsettled, bound)
+    return { bound, branch }
   }
 
   /** Open options by what they bring for what they take at these prices, best first. */
@@ -179,37 +185,81 @@ class Search {
     })
   }
 
-  /** Size a set as well as it can be, without those that bring too little in it, and keep it when it beats the best so far. */
+  /**
+   * Size a set as well as it can be, and keep it when it beats the best so far. One that brings too little in it is tried
+   * larger, and the set without it.
+   */
   #try(members: readonly number[]): void {
     const only = new Int8Array(this.#options.length).fill(LEFT)
     for (const index of members) only[index] = TAKEN
-    const answer = this.#pricing.answer(only, 0)
-    if (answer === null) return
-    const brings = this.#profits(members, answer)
-    const least = Math.min(...brings)
-    if (least < this.#limits.floor - SLACK) {
-      this.#try(members.toSpliced(brings.indexOf(least), 1))
-      return
+    const larger = new Map<number, number>()
+    let answer = this.#pricing.answer(only, 0)
+    let without: readonly number[] = []
+    while (answer !== null) {
+      const brings = this.#profits(members, answer)
+      const least = Math.min(...brings)
+      if (least >= this.#limits.floor - SLACK) {
+        const value = brings.reduce((sum, each) => sum + each, 0)
+        if (value <= this.#value) break
+        this.#value = value
+        this.#best = answer
+        break
+      }
+      const at = brings.indexOf(least)
+      const short = members[at] as number
+      if (larger.size === 0) without = members.toSpliced(at, 1)
+      const enough = larger.has(short) ? null : this.#sizeThatPays(short, members, answer)
+      if (enough === null) break
+      larger.set(short, enough)
+      answer = this.#answerWith(larger, only)
     }
-    const value = brings.reduce((sum, each) => sum + each, 0)
-    if (value <= this.#value) return
-    this.#value = value
-    this.#best = answer
+    if (without.length > 0) this.#try(without)
+  }
+
+  /** Answer a set some of which are that large at least. */
+  #answerWith(larger: ReadonlyMap<number, number>, only: Choice): Answer | null {
+    const options = this.#options.map((option, index) => ({
+      ...option,
+      least: larger.get(index) ?? option.least,
+    }))
+    const pricing = new Pricing(options, this.#limits)
+    const answer = pricing.answer(only, 0)
+    this.#answersBeside += pricing.answers
+    return answer
+  }
+
+  /** The size at which one of a set brings beside the others as they are what its least size brings alone; null where none does. */
+  #sizeThatPays(index: number, members: readonly number[], { sizes }: Answer): number | null {
+    const { room, seizes, gain, least, most } = this.#options[index] as Option
+    const { held, growth } = this.#limits.rooms[room] as Room
+    const beside = (this.#unitsOf(members, sizes)[room] as number) - (sizes[index] as number) * seizes
+    const slope = gain - growth * (2 * held + beside) * seizes
+    const square = growth * seizes ** 2
+    const needed = (gain - growth * (2 * held + least * seizes) * seizes) * least
+    const root = slope ** 2 - 4 * square * needed
+    if (slope <= 0 || root < 0) return null
+    const size = (2 * needed) / (slope + Math.sqrt(root))
+    return size <= most ? size : null
+  }
+
+  /** Units of each room that a set takes. */
+  #unitsOf(members: readonly number[], sizes: Float64Array): readonly number[] {
+    const units = this.#limits.rooms.map(() => 0)
+    for (const index of members) {
+      const { room, seizes } = this.#options[index] as Option
+      units[room] = (units[room] as number) + (sizes[index] as number) * seizes
+    }
+    return units
   }
 
   /** What each of a set brings: what the sale of a collateral loses is shared by what each seizes. */
   #profits(members: readonly number[], { sizes }: Answer): readonly number[] {
-    const size = (index: number) => sizes[index] as number
-    const units = this.#limits.rooms.map(() => 0)
-    for (const index of members) {
-      const { room, seizes } = this.#options[index] as Option
-      units[room] = (units[room] as number) + size(index) * seizes
-    }
+    const units = this.#unitsOf(members, sizes)
     return members.map((index) => {
       const { room, seizes, gain, fixed } = this.#options[index] as Option
       const { held, growth } = this.#limits.rooms[room] as Room
       const lost = growth * (2 * held + (units[room] as number)) * seizes
-      return (gain - lost) * size(index) - fixed
+      return (gain - lost) * (sizes[index] as number) - fixed
     })
   }
 

@@ -8,7 +8,7 @@ const RULES = policy()
 const SEIZED = ['liquidation', 'collateral:sBTC', `market:${MARKET}`]
 const SOLD = ['sale', 'sale:sBTC/sUSD']
 const times = (count: number, of: readonly string[], error: number) =>
-  Array.from({ length: count }, (): Case => ({ of, came: { error, gain: 0 } }))
+  Array.from({ length: count }, (): Case => ({ of, came: { error, gain: 0 }, netUsd: 0 }))
 
 /** What is proposed once so much is known. */
 function after(...cases: readonly Case[]): Proposal {
