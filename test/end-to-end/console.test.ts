@@ -382,13 +382,21 @@ inOrder('the console of a keeper, in a browser', () => {
 
   it('says of everything what status, pnl, explain, metrics and the journal say', async () => {
     pull(true)
+    // Nothing moves on between one reading and the next, however long a busy machine takes for them.
+    session.stand(true)
+    // What was final by then is entered first.
+    let entered = ''
+    const goesOn = async () => {
+      const before = entered
+      entered = JSON.stringify(await json('pnl'))
+      return entered !== before
+    }
+    await expect.poll(goesOn).toBe(false)
     let all = await surfaces()
     const differ = async () => {
       all = await surfaces()
       return disagreements(all)
     }
-    // Nothing moves on between one reading and the next, however long a busy machine takes for them.
-    session.stand(true)
     await expect
       .poll(differ)
       .toEqual([])
