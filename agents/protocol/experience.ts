@@ -1,3 +1,4 @@
+import { usd } from '../../src/readable.js'
 import { decimal, percent } from './text.ts'
 
 /**
@@ -14,6 +15,8 @@ export type Experience = {
   readonly errors: number
   readonly squares: number
   readonly gains: number
+  /** What all of it brought less what it cost, gas of what was lost too, US dollars. This alone does not fade. */
+  readonly netUsd: number
 }
 
 /** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
@@ -28,6 +31,8 @@ export type Recovered = {
 export type Case = {
   readonly of: readonly string[]
   readonly came: { readonly error: number; readonly gain: number } | null
+  /** What it brought less what it cost, gas too, US dollars; where it was lost, what that cost. */
+  readonly netUsd: number
 }
 
 /** What is taken to be so before there are cases, and how far cases may move it. */
@@ -64,15 +69,18 @@ const MANY = 30
 /** Less than an equal part of what was decided is won seldom, among so many rivals at least. */
 const RIVALS_MIN = 2
 
+const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0 }
+
 /** Add cases, the oldest first, each under all of its names. Pure. */
 export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
   const known = new Map(experience.map((one) => [one.of, one]))
   const kept = 1 - FADING
-  for (const { of, came } of cases) {
+  for (const { of, came, netUsd: net } of cases) {
     for (const name of new Set(of)) {
-      const old = known.get(name) ?? { of: name, decided: 0, won: 0, errors: 0, squares: 0, gains: 0 }
+      const old = known.get(name) ?? { of: name, ...NOTHING }
       const decided = old.decided * kept + 1
-      if (came === null) known.set(name, { ...old, decided })
+      const netUsd = old.netUsd + net
+      if (came === null) known.set(name, { ...old, decided, netUsd })
       else {
         const { error, gain } = came
         known.set(name, {
@@ -80,6 +88,7 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
           errors: old.errors * kept + error,
           squares: old.squares * kept + error * error,
           gains: old.gains * kept + gain,
+          netUsd,
         })
       }
     }
@@ -165,6 +174,34 @@ export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
   alarm: { fix: fixOf(role) },
   reason: { of, won, gainBps: Math.round(gain * 10_000) },
 })
+
+/**
+ * Why something is left alone of which too little is known: what was done under its broadest name has cost, gas included, what
+ * the policy lets a role lose before it knows more, or the next would cost more than is left. Null otherwise. Pure.
+ * @param costUsdMicros of the next, if it is lost.
+ */
+export function explorationStop(
+  experience: readonly Experience[],
+  [broadest]: readonly string[],
+  { basis }: Expectation,
+  { lossUsdMicrosMax, costUsdMicros }: { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: bigint },
+  role: string,
+) {
+  const { decided, won, netUsd } = experience.find(({ of }) => of === broadest) ?? NOTHING
+  const lostUsdMicros = BigInt(Math.round(-netUsd * 1_000_000))
+  if (basis === 'measured' || lostUsdMicros + costUsdMicros <= lossUsdMicrosMax) return null
+  const fix = `see \`rolekeeper experience show\`: does it lose to others, or lose on what it wins? It goes on with a higher \`exploration\` in the policy, or after \`rolekeeper experience forget ${role}\`.`
+  return {
+    check: 'exploration_spent',
+    message: `With fewer than ${SAMPLES} won of late, ${usd(lostUsdMicros)} are lost, gas included, and one more costs ${usd(costUsdMicros)}; the policy's exploration is ${usd(lossUsdMicrosMax)}. Fix: ${fix}`,
+    alarm: { fix },
+    reason: {
+      lostUsdMicros: String(lostUsdMicros),
+      decided: Math.round(decided),
+      won: Math.round(won),
+    },
+  }
+}
 
 /** Why something is left alone of which others brought less than the policy lets us allow for. Pure. */
 export const beyondStop = ({ won }: Expectation, mostBps: number, role: string) => ({

@@ -31,6 +31,7 @@ const CHOSEN: ReadonlySet<string> = new Set([
     'rivals_above_limit',
     'next_bid_above_limit',
     'experience_against',
+    'exploration_spent',
     'inventory_full',
   ],
   ...[

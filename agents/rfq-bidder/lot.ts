@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { moment, span } from '../../src/readable.js'
 import type { WorkflowType } from '../../src/service/contract/workflow-types.ts'
 import type { InFlight, Stop } from '../agent.ts'
-import { beyondStop, losingOn, losingStop } from '../protocol/experience.ts'
+import { beyondStop, explorationStop, losingOn, losingStop } from '../protocol/experience.ts'
 import { tokens } from '../protocol/text.ts'
 import { type Commitments, heldWithout } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
@@ -81,13 +81,22 @@ export function judgeLot(
     policy,
   )
   if (worth.expected.isBeyond) return beyondStop(worth.expected, policy.shadeBpsMax, 'rfq-bidder')
-  return { priced, worth, names }
+  const budget = {
+    lossUsdMicrosMax: policy.explorationUsdMicros,
+    costUsdMicros: commitments.bidGas.usdMicros,
+  }
+  const spent = explorationStop(seen.experience, names, worth.expected, budget, 'rfq-bidder')
+  return spent ?? { priced, worth, names }
 }
+
+/** Name how a lot is sold. Pure. */
+export const bookName = (offer: RfqSeen | AuctionSeen): string =>
+  `book:${'terms' in offer ? offer.terms.book : 'auction'}`
 
 /** What a lot is known by, the broadest first: how it is sold, what it is, who sells it. */
 const namesOf = (offer: RfqSeen | AuctionSeen, { asset }: Priced): readonly string[] => [
   'bid',
-  `book:${'terms' in offer ? offer.terms.book : 'auction'}`,
+  bookName(offer),
   `asset:${asset.symbol}`,
   `seller:${offer.seller}`,
 ]

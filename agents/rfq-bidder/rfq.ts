@@ -5,7 +5,16 @@ import { BPS } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import { enter } from './commitments.ts'
 import { type Headroom, headroomFor } from './headroom.ts'
-import { endingStop, inFlightStop, judgeLot, lateStop, nearness, type Scene, type Valued } from './lot.ts'
+import {
+  bookName,
+  endingStop,
+  inFlightStop,
+  judgeLot,
+  lateStop,
+  nearness,
+  type Scene,
+  type Valued,
+} from './lot.ts'
 import { cancel, place, replace } from './propose.ts'
 import { type RfqBidSeen, type RfqSeen, tokensOf } from './seen.ts'
 import { CANCEL, REPLACE } from './steps.ts'
@@ -24,6 +33,9 @@ export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const isTakenBack = 'workflowType' in answer && answer.workflowType === CANCEL
   return waiting === null || isTakenBack ? answer : passOver(rfq.id, waiting)
 }
+
+/** So many sealed bids that were lost lead all the way from the least to what would be bid with experience. */
+const EXPLORING_STEPS = 10n
 
 /** The answer as if nothing were under way. */
 function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
@@ -96,15 +108,25 @@ function wantedBid(
   if (commitments.leadAssets > most || most === 0n) return null
   const aimed =
     rfq.terms.book === 'sealed'
-      ? // Before anything came of bids like it, what is paid is what is lost if the seller knows more: only the least is bid.
-        worth.expected.basis === 'prior'
-        ? commitments.leadAssets
+      ? worth.expected.basis === 'prior'
+        ? exploringBid(rfq, worth.sealedAssets, commitments.leadAssets, scene)
         : worth.sealedAssets
       : isLastCall(rfq, scene)
         ? lastBid(worth, commitments)
         : commitments.leadAssets
   const bounded = aimed < most ? aimed : most
   return bounded > commitments.leadAssets ? bounded : commitments.leadAssets
+}
+
+/**
+ * Before enough came of bids, what is paid is what is lost if the seller knows more: the first one is the least. Each that was
+ * lost says that others pay more, and is a step of the way from there to what would be bid.
+ */
+function exploringBid(rfq: RfqSeen, sealedAssets: bigint, leadAssets: bigint, { seen }: Scene): bigint {
+  const known = seen.experience.find(({ of }) => of === bookName(rfq))
+  const lost = known === undefined ? 0n : BigInt(Math.round(known.decided - known.won))
+  const steps = lost < EXPLORING_STEPS ? lost : EXPLORING_STEPS
+  return leadAssets + ((sealedAssets - leadAssets) * steps) / EXPLORING_STEPS
 }
 
 /** Whether nobody has the time to answer any more, we as little as others. */

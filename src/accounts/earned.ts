@@ -35,7 +35,11 @@ export function earnedOf(
   if (then === undefined) return null
   const earned = earnedMore(moved, since.slice(0, end + 1), then)
   const seconds = (then.to.atMs - last.to.atMs) / 1_000
-  return { of, came: cameOf({ ...said, earns }, earned, seconds), atMs: then.to.atMs }
+  const gas = entries.filter((entry) => !isMoved(entry)).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
+  return {
+    ...{ of, came: cameOf({ ...said, earns }, earned, seconds) },
+    ...{ netUsd: Number(earned + gas) / 1e6, atMs: then.to.atMs },
+  }
 }
 
 /**

@@ -48,11 +48,14 @@ export const recoveriesOf = (
   recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
     const said = lots.find((each) => each.lot === lot)?.said
     if (said === undefined || said.markUsdMicros <= 0n) return []
-    if (cameUsdMicros === null) return { lot, of: said.of, came: null, atMs }
+    if (cameUsdMicros === null) return { lot, of: said.of, came: null, netUsd: 0, atMs }
     const part = (usdMicros: bigint) => Number(usdMicros) / Number(said.markUsdMicros)
     const error = part(cameUsdMicros - said.worthUsdMicros)
-    return { lot, of: said.of, came: { error, gain: part(cameUsdMicros - paidUsdMicros) }, atMs }
+    const net = cameUsdMicros - paidUsdMicros
+    return { lot, of: said.of, came: { error, gain: part(net) }, netUsd: dollars(net), atMs }
   })
+
+const dollars = (usdMicros: bigint) => Number(usdMicros) / 1e6
 
 /** Whether anything may still be learned of it: what only cost gas, and is over, brings nothing any more. */
 const mayCome = ({ entries, told }: Thread): boolean =>
@@ -68,9 +71,12 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   const came = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
   // What was lost may be tried again as long as what came waits to be marked.
   const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + MARKED_AFTER_MS)
+  const spent = () => dollars(entries.reduce((sum, { usdMicros }) => sum + usdMicros, 0n))
   const lastMs = Math.max(...(moved.length === 0 ? entries : moved).map(({ page }) => page.to.atMs))
   if (moved.length === 0)
-    return told.some(({ isRaceLost }) => isRaceLost) ? { of, came: null, atMs: lastMs } : null
+    return told.some(({ isRaceLost }) => isRaceLost)
+      ? { of, came: null, netUsd: spent(), atMs: lastMs }
+      : null
   if ((came.length > 0 || isLost) && markUsdMicros > 0n) {
     const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
     if (markedOn === undefined) return null
@@ -82,10 +88,11 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
     return {
       of,
       came: { error: part(worth - worthUsdMicros), gain: part(worth + paid) },
+      netUsd: dollars(worth + paid),
       atMs: markedOn.to.atMs,
     }
   }
   return netOf(moved).length === 0 && settledOn(lastMs) !== undefined
-    ? { of, came: null, atMs: lastMs }
+    ? { of, came: null, netUsd: spent(), atMs: lastMs }
     : null
 }

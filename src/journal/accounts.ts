@@ -82,6 +82,8 @@ export type CasesOf = Pick<Page, 'chainId' | 'signer' | 'role'>
 export type Recorded = {
   readonly of: readonly string[]
   readonly came: { readonly error: number; readonly gain: number } | null
+  /** What it brought less what it cost, gas too, US dollars. */
+  readonly netUsd: number
   readonly atMs: number
 }
 
@@ -268,9 +270,13 @@ const readsOf = (records: Records): AccountsReads => ({
       AND (? IS NULL OR chain_id = ?) AND (? IS NULL OR signer = ?) ORDER BY id`
     const [chain, key] = [chainId ?? null, signer?.toLowerCase() ?? null]
     const rows = records.rows(sql, role, chain, chain, key, key)
-    const cases = await records.bodiesByTurns<Recorded>(rows, 'SELECT body FROM cases WHERE id = ?')
+    const cases = await records.bodiesByTurns<Omit<Recorded, 'netUsd'> & Partial<Recorded>>(
+      rows,
+      'SELECT body FROM cases WHERE id = ?',
+    )
     const fromMs = forgottenUntilMs(records, role)
-    return cases.filter(({ atMs }) => atMs > fromMs)
+    // Older releases recorded no dollars.
+    return cases.filter(({ atMs }) => atMs > fromMs).map((each) => ({ netUsd: 0, ...each }))
   },
   rolesOfCases: () =>
     records.rows('SELECT DISTINCT role FROM cases ORDER BY role').map(({ role }) => String(role) as Role),

@@ -79,9 +79,10 @@ it('records what a move of a vault earned more than standing still, once so long
   // $500 earned $3 where they went, and would have earned $1 where they were.
   await close([501, 503])
   expect((await read()).cases).toMatchObject([{ of: ['move', `market:${TARGET}`], atMs: 3 * HOUR_MS }])
-  const [{ came } = { came: null }] = await accounts.cases(OF)
+  const [{ came, netUsd } = { came: null, netUsd: 0 }] = await accounts.cases(OF)
   expect(came?.error).toBeCloseTo(0, 3)
   expect(came?.gain).toBeCloseTo(0.5, 3)
+  expect(netUsd).toBeCloseTo(2, 2)
   await close([501, 503])
   expect((await read()).cases).toEqual([])
 })

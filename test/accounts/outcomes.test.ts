@@ -64,7 +64,7 @@ it('marks what was won an hour after it came, against what was said and what was
   // Worth $920 by then: $30 less than said, $20 more than paid, less $1 of gas.
   const later = [...pages, ...pagesOf([65, 92_000, []])]
   expect(decided(later, known(bid('a')))).toEqual([
-    { of: ['bid', 'asset:sBTC'], came: { error: -0.03, gain: 0.019 }, atMs: 65 * MINUTE_MS },
+    { of: ['bid', 'asset:sBTC'], came: { error: -0.03, gain: 0.019 }, netUsd: 19, atMs: 65 * MINUTE_MS },
   ])
 })
 
@@ -74,7 +74,7 @@ it('knows what was lost an hour after it came back, whoever sent it, and nothing
   expect(decided(pages, known(bid('a')))).toEqual([])
   const later = [...pages, ...pagesOf([69, 100_000, []])]
   expect(decided(later, known(bid('a')))).toEqual([
-    { of: ['bid', 'asset:sBTC'], came: null, atMs: 9 * MINUTE_MS },
+    { of: ['bid', 'asset:sBTC'], came: null, netUsd: -1, atMs: 9 * MINUTE_MS },
   ])
 })
 
@@ -120,7 +120,12 @@ it('counts as worth nothing what was paid for and is not there a week later', ()
   expect(decided(pages.slice(0, -1), known(bid('a')))).toEqual([])
   // $950 were said to come; $900 and $1 of gas are gone.
   expect(decided(pages, known(bid('a')))).toEqual([
-    { of: ['bid', 'asset:sBTC'], came: { error: -0.95, gain: -0.901 }, atMs: (WEEK + 1) * MINUTE_MS },
+    {
+      of: ['bid', 'asset:sBTC'],
+      came: { error: -0.95, gain: -0.901 },
+      netUsd: -901,
+      atMs: (WEEK + 1) * MINUTE_MS,
+    },
   ])
   expect(outcomesOf(pages, known(bid('a'))).undecided).toEqual([])
 })
@@ -241,7 +246,7 @@ it('counts a race as lost that cost gas alone, and keeps of what is not decided 
   const raced = { ...bid('a', 'position'), isRaceLost: true }
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n })]])
   expect(outcomesOf(pages, known(raced))).toEqual({
-    decided: [{ of: ['bid', 'asset:sBTC'], came: null, atMs: MINUTE_MS }],
+    decided: [{ of: ['bid', 'asset:sBTC'], came: null, netUsd: -1, atMs: MINUTE_MS }],
     undecided: [],
   })
   expect(outcomesOf(pages, known(bid('a')))).toEqual({ decided: [], undecided: [] })
@@ -273,6 +278,6 @@ it('decides what others won of what was bid for, as lost', () => {
   const said = { of: ['bid'], worthUsdMicros: 100n, markUsdMicros: 100n }
   const lost = (lot: string) => ({ lot, paidUsdMicros: 0n, cameUsdMicros: null, atMs: 7 })
   expect(recoveriesOf([lost('lot'), lost('another')], [{ lot: 'lot', said }])).toEqual([
-    { lot: 'lot', of: ['bid'], came: null, atMs: 7 },
+    { lot: 'lot', of: ['bid'], came: null, netUsd: 0, atMs: 7 },
   ])
 })

@@ -1,5 +1,6 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
 import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
+import { usd } from '../../readable.js'
 import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
@@ -91,9 +92,17 @@ async function forgetRole(
   io.out(`Forgotten: the ${last.role} begins anew within a minute. Its accounts stay.\n`)
 }
 
-const COLUMNS = ['role', 'of', 'decided', 'won', 'against expected', 'brought']
+const COLUMNS = ['role', 'of', 'decided', 'won', 'against expected', 'brought', 'net']
 
-function cellsOf({ role, of, decided, won, errors, gains }: Row): readonly string[] {
+function cellsOf({ role, of, decided, won, errors, gains, netUsd }: Row): readonly string[] {
   const mean = (sum: number) => (won === 0 ? '-' : `${((100 * sum) / won).toFixed(2)} %`)
-  return [role, of, String(Math.round(decided)), String(Math.round(won)), mean(errors), mean(gains)]
+  return [
+    role,
+    of,
+    String(Math.round(decided)),
+    String(Math.round(won)),
+    mean(errors),
+    mean(gains),
+    usd(BigInt(Math.round(netUsd * 1e6))),
+  ]
 }

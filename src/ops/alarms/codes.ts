@@ -70,7 +70,7 @@ export const ALARM_CODES: readonly string[] = [
   ...['output.lost'],
   ...['policy.loosened', 'policy.monitor_refused', 'policy.not_taken_up'],
   ...['queue.deaf', 'queue.refused', 'queue.unreachable'],
-  ...['rfq-bidder.experience_against'],
+  ...['rfq-bidder.experience_against', 'rfq-bidder.exploration_spent'],
   ...['role.absent', 'role.down', 'role.left_live', 'role.not_deciding', 'role.not_looking'],
   ...['seat.lost'],
   ...['seats.not_held'],

@@ -16,6 +16,7 @@ const cases = (count: number, error: number) =>
     Array.from({ length: count }, () => ({
       of: ['move', `vault:${VAULT}`, `market:${ETH_MARKET}`],
       came: { error, gain: error },
+      netUsd: 0,
     })),
   )
 const suppliedTo = (decision: ReturnType<typeof decideOn>) =>
@@ -60,7 +61,11 @@ it('supplies as before after a few cases, and no more where many came to nothing
   }
   expect(suppliedTo(decideOn({ ...uneven, experience: cases(10, -1) }))).toEqual([])
   // However many were moved elsewhere.
-  const elsewhere = Array.from({ length: 40 }, () => ({ of: ['move'], came: { error: -0.1, gain: 0 } }))
+  const elsewhere = Array.from({ length: 40 }, () => ({
+    of: ['move'],
+    came: { error: -0.1, gain: 0 },
+    netUsd: 0,
+  }))
   const experience = withCases(cases(4, -1), elsewhere)
   expect(suppliedTo(decideOn({ ...uneven, experience }))).toContain(ETH_MARKET)
   const decision = decideOn({ ...uneven, experience: cases(20, -1) })

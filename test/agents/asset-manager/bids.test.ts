@@ -173,7 +173,7 @@ describe('a position that is worth more to us than it costs', () => {
       moment({
         experience: withCases(
           [],
-          Array.from({ length: count }, () => ({ of: said?.of ?? [], came: { error, gain } })),
+          Array.from({ length: count }, () => ({ of: said?.of ?? [], came: { error, gain }, netUsd: 0 })),
         ),
       })
     const plain = valued(moment())

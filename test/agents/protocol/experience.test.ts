@@ -12,16 +12,23 @@ import { createDice } from '../../lab/judgement/dice.ts'
 const PRIOR: Prior = { mean: -0.01, noise: 0.02, most: 0.05 }
 const after = (cases: readonly Case[]) => withCases([], cases)
 const times = (count: number, of: readonly string[], error: number | null) =>
-  Array.from({ length: count }, (): Case => ({ of, came: error === null ? null : { error, gain: error } }))
+  Array.from(
+    { length: count },
+    (): Case => ({
+      of,
+      came: error === null ? null : { error, gain: error },
+      netUsd: -5,
+    }),
+  )
 
 describe('what became of what was said', () => {
   it('counts a case under each of its names once, lost ones without an error', () => {
     expect(after(times(1, ['bid', 'bid', 'asset:A'], -0.5))).toEqual([
-      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5 },
-      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5 },
+      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5 },
+      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5 },
     ])
     expect(after(times(1, ['bid'], null))).toEqual([
-      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0 },
+      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0, netUsd: -5 },
     ])
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
@@ -33,7 +40,7 @@ describe('what became of what was said', () => {
   })
   it('weighs the prior as so many cases, the noise too', () => {
     const { mean, noise } = expectError(
-      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001, gains: 0 }],
+      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001, gains: 0, netUsd: 0 }],
       ['bid'],
       PRIOR,
     )
@@ -48,6 +55,10 @@ describe('what became of what was said', () => {
     expect(of('bad')).toBeLessThan(-0.033)
     expect(of('good')).toBeGreaterThan(-0.005)
   })
+  it('adds up dollars, which do not fade', () => {
+    const [{ decided, netUsd } = { decided: 0, netUsd: 0 }] = after(times(1_000, ['bid'], null))
+    expect([decided < 400, netUsd]).toEqual([true, -5_000])
+  })
   it('goes no further from the prior than it allows', () => {
     const meanOf = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).mean
     expect(meanOf(-0.2)).toBeCloseTo(-0.06, 12)
@@ -57,7 +68,7 @@ describe('what became of what was said', () => {
     expect([isBeyond(-0.072), isBeyond(-0.074), isBeyond(0.2)]).toEqual([false, true, false])
   })
   it('says what lost money: by more than chance after five, of sellers sooner than of all', () => {
-    const one = (gain: number): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } })
+    const one = (gain: number): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain }, netUsd: 0 })
     const names = (cases: readonly Case[], of = ['bid', 'seller:S']) => losingOn(after(cases), of, 2)
     const lost = [-0.03, -0.01, -0.03, -0.01].map(one)
     expect(names(lost)).toBeNull()
@@ -73,7 +84,7 @@ describe('what became of what was said', () => {
   })
   it('asks what is won seldom under a broad name to show that winning pays, whoever sells', () => {
     const won = [-0.03, 0.03, -0.03, 0.03, 0.005, 0.005].map(
-      (gain): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain } }),
+      (gain): Case => ({ of: ['bid', 'seller:S'], came: { error: gain, gain }, netUsd: 0 }),
     )
     const losing = (lost: number, rivals = 2) =>
       losingOn(after([...times(lost, ['bid'], null), ...won]), ['bid', 'seller:S'], rivals)?.of

@@ -135,7 +135,7 @@ describe('a bid in a sealed book', () => {
   const terms = { ...RFQ_TERMS, book: 'sealed' as const }
   /** Ten were won, and brought what was to be expected among three. */
   const usual = { won: 10, errors: -0.08463, squares: 0.00127 }
-  const experience = [{ of: 'bid', decided: 30, gains: 0.1, ...usual }]
+  const experience = [{ of: 'bid', decided: 30, gains: 0.1, netUsd: 1_000, ...usual }]
   const withRfq = (changes: Partial<RfqSeen>, around: Partial<Observed> = {}) =>
     observed({ rfqs: [rfq(changes)], experience, ...around })
   const bidAmong = (rivalsMin: number) =>
@@ -143,6 +143,26 @@ describe('a bid in a sealed book', () => {
 
   it('is the reserve before anything came of others: what is paid is what a seller who knows more takes', () => {
     expect(only(withRfq({ terms }, { experience: [] })).input.bidAssets).toBe(String(usd(8_000)))
+  })
+
+  it('goes a tenth of the way to what experience would bid with each that was lost, and no further', () => {
+    const after = (lost: number, won = 0) => [
+      { of: 'book:sealed', decided: lost + won, won, errors: 0, squares: 0, gains: 0, netUsd: -1 },
+    ]
+    const bidAfter = (lost: number, won = 0) =>
+      BigInt(String(only(withRfq({ terms }, { experience: after(lost, won) })).input.bidAssets))
+    const least = usd(8_000)
+    const most = bidAfter(10)
+    expect(most > usd(9_000)).toBe(true)
+    expect([bidAfter(0), bidAfter(3), bidAfter(40)]).toEqual([
+      least,
+      least + ((most - least) * 3n) / 10n,
+      most,
+    ])
+    // What was won moves the way's end by what came of it, and is no step.
+    const way = (lost: number, won: number) =>
+      Number(bidAfter(lost, won) - least) / Number(bidAfter(10, won) - least)
+    expect(way(3, 9)).toBeCloseTo(0.3, 6)
   })
 
   it('stays below the limit by the margin and the curse of so many bidders', () => {
@@ -185,6 +205,36 @@ describe('a bid in a sealed book', () => {
       workflowType: `${PREFIX}RfqCancelBid`,
       reason: { why: 'reserve_above_limit' },
     })
+  })
+})
+
+describe('a bidder that has won fewer than ten', () => {
+  const after = (netUsd: number, won = 9) => [
+    { of: 'bid', decided: 30, won, errors: -0.08463, squares: 0.00127, gains: 0.1, netUsd },
+  ]
+  const rules = policy({ explorationUsdMicros: 2_000_000_000n })
+
+  it('stops by name once it has lost what the policy lets it explore with, and takes back what stands', () => {
+    const seen = (netUsd: number, won?: number) => withRfq({}, { experience: after(netUsd, won) })
+    // A bid and what ends it cost $4.35 at the head.
+    expect([-1_995.66, -2_000].map((net) => checksOf(seen(net), rules))).toEqual([
+      ['exploration_spent'],
+      ['exploration_spent'],
+    ])
+    expect([seen(-1_995.65), seen(-2_000, 10)].map((each) => only(each, rules).kind)).toEqual([
+      'place',
+      'place',
+    ])
+    const standing = withRfq({ bids: [bid()] }, { experience: after(-2_000) })
+    expect(only(standing, rules)).toMatchObject({ kind: 'cancel', reason: { why: 'exploration_spent' } })
+  })
+
+  it('says what was lost, what the policy allows, and what to do', () => {
+    const [stop] = decide(withRfq({}, { experience: after(-2_345.67) }), rules).passedOver
+    expect(stop?.message).toMatch(
+      /^With fewer than 10 won of late, \$2,345\.67 are lost, gas included, and one more costs \$4\.35; the policy's exploration is \$2,000\. Fix: /,
+    )
+    expect(stop).toMatchObject({ alarm: { fix: expect.stringContaining('experience forget rfq-bidder') } })
   })
 })
 

@@ -70,7 +70,7 @@ export class Keeper {
     const cases = this.#measured.filter(isOver).map(({ said, atH, moved, grown }): Case => {
       const rates = places.map((place, index) => place.grown / (grown[index] ?? 1) - 1)
       const came = sum(moved.map((amount, index) => amount * (rates[index] ?? 0)))
-      return { of: said.of, came: cameOf(said, units(came), (hour - atH) * HOUR_S) }
+      return { of: said.of, came: cameOf(said, units(came), (hour - atH) * HOUR_S), netUsd: came }
     })
     this.#measured = this.#measured.filter((each) => !isOver(each))
     this.#experience = withCases(this.#experience, cases)

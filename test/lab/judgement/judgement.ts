@@ -23,6 +23,8 @@ const WORLDS = [
   'informed-rivals',
   'lemons',
   'coherent-oracle',
+  'near-reserve',
+  'above-worth',
   'lanes-bring-less',
   'spikes-1-gwei',
   'spikes-10-gwei',

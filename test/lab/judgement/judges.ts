@@ -20,7 +20,7 @@ import {
 import { navReporterJudge } from './nav-reporter.ts'
 import { navCorrectionsJudge, navFastJudge, navFeesJudge, navWorldsJudge } from './nav-worlds.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
-import { rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
+import { rfqAdverseJudge, rfqColdJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
 /** Who is judged, in the order of the registry of roles. */
 export const judges: readonly Judge[] = [
@@ -49,4 +49,5 @@ export const judges: readonly Judge[] = [
   rfqFairJudge(),
   rfqAdverseJudge(),
   rfqOracleJudge(),
+  rfqColdJudge(),
 ]

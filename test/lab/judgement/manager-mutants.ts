@@ -40,7 +40,12 @@ const paidForGained: ManagerDecide = (seen, policy) => {
 const costOfMoneyForgotten = forgetting(() => ({ capitalCostBpsPerYear: 0 }))
 /** What brought less than was said is taken to have brought more. */
 const learnedUpsideDown = seeing(({ experience }) => ({
-  experience: experience.map((one) => ({ ...one, errors: -one.errors, gains: -one.gains })),
+  experience: experience.map((one) => ({
+    ...one,
+    errors: -one.errors,
+    gains: -one.gains,
+    netUsd: -one.netUsd,
+  })),
 }))
 const unlearned = seeing(() => ({ experience: [] }))
 const secondPriceIgnored = seeing(({ markets }) => ({

@@ -171,7 +171,7 @@ export function playPositions(seed: number, trade: Trade, lots: number, manager:
     lastBidAt = index
     const { said } = bid
     if (price === null) {
-      if (said !== undefined) experience = withCases(experience, [{ of: said.of, came: null }])
+      if (said !== undefined) experience = withCases(experience, [{ of: said.of, came: null, netUsd: 0 }])
       continue
     }
     const paid = price * (1 + run.fee)
@@ -187,7 +187,9 @@ export function playPositions(seed: number, trade: Trade, lots: number, manager:
     recoveries.push({
       at: index + Math.round(between(dice, MONEY_AFTER[lot.lane])),
       add: () => {
-        experience = withCases(experience, [{ of: said.of, came: { error, gain: (came - paid) / mark } }])
+        experience = withCases(experience, [
+          { of: said.of, came: { error, gain: (came - paid) / mark }, netUsd: came - paid },
+        ])
       },
     })
   }

@@ -26,7 +26,12 @@ const refundsGained = proposing((proposal) => [
 ])
 /** What brought less than was said is taken to have brought more. */
 const learnedUpsideDown = seeing(({ experience }) => ({
-  experience: experience.map((one) => ({ ...one, errors: -one.errors, gains: -one.gains })),
+  experience: experience.map((one) => ({
+    ...one,
+    errors: -one.errors,
+    gains: -one.gains,
+    netUsd: -one.netUsd,
+  })),
 }))
 /** Its own bids are taken for a rival's, and outbid. */
 const ownBidsForgotten = seeing(({ rfqs, auctions, signer }) => ({

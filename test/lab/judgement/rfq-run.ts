@@ -14,8 +14,8 @@ import { createDice, type Dice } from './dice.ts'
 export type Trade = {
   readonly noise: readonly [number, number]
   readonly rivals: readonly [number, number]
-  /** What rivals go by: a signal of their own, as noisy as ours; the worth itself; or nothing, they are the seller's. */
-  readonly rivalsKnow: 'signal' | 'worth' | 'seller'
+  /** What rivals go by: a signal of their own, as noisy as ours; the worth itself; the reserve; or nothing, they are the seller's. */
+  readonly rivalsKnow: 'signal' | 'worth' | 'reserve' | 'seller'
   /** What rivals keep. */
   readonly margin: readonly [number, number]
   /** The part of sellers that know the worth, and offer only what is worth less than its price by so much or more. */
@@ -24,9 +24,14 @@ export type Trade = {
   /** Of the worth: what a seller asks who knows no more than we do, and one who knows it. */
   readonly reserve: readonly [number, number]
   readonly lemonsReserve: readonly [number, number]
+  /** How lots are sold; where it is not said, in all three ways. */
+  readonly kinds?: readonly [Kind, ...Kind[]]
   /** By how much oracle and service are off together, any of these; the second source is not. None: all are right. */
   readonly oracleOff?: readonly [number, ...number[]]
 }
+
+type Kind = 'open' | 'sealed' | 'auction'
+const KINDS = ['open', 'sealed', 'auction'] as const
 
 const PRICE = 50_000
 const SELLERS = 10
@@ -41,6 +46,8 @@ const FUNDS = 20_000
 const GAS = 0.75
 const WAD = 10n ** 18n
 
+const gasOf = ({ actions }: { readonly actions: number }) => actions * GAS
+
 type Who = RfqBidSeen['bidder']
 const address = (digit: string, index: number): Who =>
   `0x${digit.repeat(38)}${String(index).padStart(2, '0')}`
@@ -50,7 +57,7 @@ const between = (dice: Dice, [low, high]: readonly [number, number]) => low + (h
 
 /** A lot and its truth, dollars. */
 type Lot = {
-  readonly kind: 'open' | 'sealed' | 'auction'
+  readonly kind: Kind
   readonly seller: Who
   readonly amount: bigint
   readonly mark: number
@@ -73,6 +80,8 @@ export type Run = {
   readonly won: readonly Won[]
   /** Of everything that was done, won or lost. */
   readonly gas: number
+  /** The least that came up to any lot, gas taken; what was won counts by its truth at once. */
+  readonly lowest: number
   /** The last lot that was bid for, and the lots at which each check stopped us. */
   readonly lastBidAt: number
   readonly checks: ReadonlyMap<string, number>
@@ -93,19 +102,22 @@ function throwLot(dice: Dice, trade: Trade, noise: number): Lot {
   const honest = 1 / signal()
   const worth = mark * (isLemon ? 1 - lack : honest)
   const count = trade.rivals[0] + Math.floor(dice.unit() * (trade.rivals[1] - trade.rivals[0] + 1))
+  const kind = dice.pick(trade.kinds ?? KINDS)
+  const off = trade.oracleOff === undefined ? 1 : dice.pick(trade.oracleOff)
+  const reserve = worth * between(dice, isLemon ? trade.lemonsReserve : trade.reserve)
   return {
-    kind: dice.pick(['open', 'sealed', 'auction']),
+    kind,
     seller: address('c', index),
     amount: BigInt(Math.floor(btc * 1e8)),
     mark,
     worth,
     knows: trade.rivalsKnow,
-    off: trade.oracleOff === undefined ? 1 : dice.pick(trade.oracleOff),
-    reserve: worth * between(dice, isLemon ? trade.lemonsReserve : trade.reserve),
+    off,
+    reserve,
     rivals: Array.from({ length: count }, (_, rival) => {
       const own = signal()
       const kept = 1 - between(dice, trade.margin)
-      const known = { signal: worth * own, worth, seller: mark }[trade.rivalsKnow]
+      const known = { signal: worth * own, worth, reserve, seller: mark }[trade.rivalsKnow]
       return { who: address('e', rival), limit: known * kept, snipes: dice.unit() < 0.5 }
     }),
   }
@@ -120,6 +132,8 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
   const won: Won[] = []
   const checks = new Map<string, number>()
   let gas = 0
+  let total = 0
+  let lowest = 0
   let lastBidAt = -1
   let overdrawn = 0
   for (let index = 0; index < lots; index += 1) {
@@ -127,19 +141,24 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
     const dice = createDice(seed * 100_003 + index)
     const lot = throwLot(dice, trade, noise)
     const played = playLot(lot, dice, experience, bidder)
-    gas += played.actions * GAS
+    gas += gasOf(played)
+    total -= gasOf(played)
     if (played.overdrawn) overdrawn += 1
     for (const check of played.checks) checks.set(check, (checks.get(check) ?? 0) + 1)
+    lowest = Math.min(lowest, total)
     const { bid } = played
     if (bid === null) continue
     lastBidAt = index
     const { said } = bid
     // A shill that wins takes its own lot home.
     if (played.paid === null) {
-      if (said !== undefined) experience = withCases(experience, [{ of: said.of, came: null }])
+      if (said !== undefined)
+        experience = withCases(experience, [{ of: said.of, came: null, netUsd: -gasOf(played) }])
       continue
     }
     const came = lot.worth * (1 - between(dice, EXIT))
+    total += came - played.paid
+    lowest = Math.min(lowest, total)
     won.push({
       lot: index,
       paid: played.paid,
@@ -153,11 +172,13 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
     sales.push({
       at: index + Math.round(between(dice, SOLD_AFTER)),
       add: () => {
-        experience = withCases(experience, [{ of: said.of, came: { error, gain: (came - paid) / mark } }])
+        experience = withCases(experience, [
+          { of: said.of, came: { error, gain: (came - paid) / mark }, netUsd: came - paid - gasOf(played) },
+        ])
       },
     })
   }
-  return { won, gas, lastBidAt, checks, overdrawn }
+  return { won, gas, lowest, lastBidAt, checks, overdrawn }
 }
 
 function playLot(lot: Lot, dice: Dice, experience: readonly Experience[], bidder: RunBidder) {

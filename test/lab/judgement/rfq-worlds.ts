@@ -9,6 +9,8 @@ import { remember } from './remember.ts'
 import { playRun, type Run, type RunBidder, type Trade, type Won } from './rfq-run.ts'
 
 const LOTS = 240
+/** A bidder that wins nothing must not be stopped by the end of the run. */
+const COLD_LOTS = 1_500
 
 /** Everybody guesses, with the same noise; it is drawn for a run, and the policy states 1 %. */
 const EQUALS: Trade = {
@@ -21,12 +23,16 @@ const EQUALS: Trade = {
   reserve: [0.7, 1.05],
   lemonsReserve: [0.97, 1.05],
 }
+const SEALED: Trade = { ...EQUALS, kinds: ['sealed'], rivals: [2, 4] }
 const TRADES = {
   equals: EQUALS,
   shills: { ...EQUALS, rivals: [1, 8], rivalsKnow: 'seller', margin: [0, 0.05] },
   'informed-rivals': { ...EQUALS, rivals: [2, 2], rivalsKnow: 'worth', margin: [0, 0.005] },
   lemons: { ...EQUALS, rivals: [0, 2], lemons: 1 },
   'coherent-oracle': { ...EQUALS, oracleOff: [1.2, 1_000, 0.8] },
+  // All books are sealed: a bidder without experience sees nothing of what wins them.
+  'near-reserve': { ...SEALED, reserve: [0.8, 0.95], rivalsKnow: 'reserve', margin: [-0.03, -0.005] },
+  'above-worth': { ...SEALED, reserve: [0.8, 0.95], rivalsKnow: 'worth', margin: [-0.03, 0] },
 } as const satisfies Partial<Record<ScenarioName, Trade>>
 type World = keyof typeof TRADES
 
@@ -43,6 +49,8 @@ const RULES: RfqBidderPolicy = {
 }
 
 const micros = (usd: number) => BigInt(Math.floor(usd * 1_000_000))
+/** What a bidder keeps who adapts to nothing. */
+const FIXED_SPREAD = 0.02
 /** What a professional keeps off the price; in hindsight the best of these, or to stay away. */
 const DISCOUNTS = [0.01, 0.02, 0.03, 0.04, 0.06, 0.09]
 
@@ -89,6 +97,9 @@ function discountedBy(part: number): RunBidder {
   }
 }
 
+/** By what a bidder says that it does not pay. */
+const STOPS = ['experience_against', 'exploration_spent']
+
 const sumOf = (won: readonly Won[], of: (one: Won) => number) => won.reduce((sum, one) => sum + of(one), 0)
 const cameOf = ({ won, gas }: Run) => sumOf(won, ({ profit }) => profit) - gas
 
@@ -108,10 +119,11 @@ function scoresOf(world: World, seed: number, decideOne: RfqDecide, hasBaseline:
     cameUsd: { ours: came, baseline: hasBaseline ? inHindsight(world, seed) : null },
     cameOfPaidPercent: { ours: (100 * came) / Math.max(1, paid), baseline: null },
     lostUsd: { ours: Math.max(0, -came), baseline: null },
+    lostAtMostUsd: { ours: -run.lowest, baseline: null },
     lastQuarterUsd: { ours: sumOf(last, ({ profit }) => profit), baseline: null },
     saidAboveCamePercent: { ours: 100 * (said / came - 1), baseline: null },
     lastBidAtLot: { ours: run.lastBidAt, baseline: null },
-    stoppedByName: { ours: run.checks.has('experience_against') ? 1 : 0, baseline: null },
+    stoppedByName: { ours: STOPS.some((check) => run.checks.has(check)) ? 1 : 0, baseline: null },
     overdrawnLots: { ours: run.overdrawn, baseline: null },
   }
 }
@@ -152,3 +164,29 @@ export const rfqAdverseJudge = (decideOne: RfqDecide = decide): Judge =>
 /** The service and the oracle read the same wrong price: nothing is bid, nothing is lost. */
 export const rfqOracleJudge = (decideOne: RfqDecide = decide): Judge =>
   judgeOf(['coherent-oracle'], { lostUsd: { max: 0 }, lastBidAtLot: { max: -1 } }, decideOne)
+
+/**
+ * Before it has won anything: where rivals bid little above the reserve it finds that out and earns, and where they bid more
+ * than lots are worth it stops by name. Nowhere has it lost more than the policy's exploration by then.
+ */
+export const rfqColdJudge = (decideOne: RfqDecide = decide): Judge => ({
+  role: 'rfq-bidder',
+  baseline: 'a fixed spread of 2 %',
+  scenarios: ['near-reserve', 'above-worth'],
+  bounds: {
+    cameUsd: { notBelowBaseline: true },
+    lostAtMostUsd: { max: Number(RULES.explorationUsdMicros) / 1e6 },
+  },
+  play: (scenario, seed) => {
+    if (scenario !== 'near-reserve' && scenario !== 'above-worth')
+      throw new RangeError(`no run is played in ${scenario}`)
+    const run = playRun(seed, TRADES[scenario], COLD_LOTS, (seen) => decideOne(seen, RULES))
+    const fixed = playRun(seed, TRADES[scenario], COLD_LOTS, discountedBy(FIXED_SPREAD))
+    return {
+      cameUsd: { ours: cameOf(run), baseline: cameOf(fixed) },
+      lostAtMostUsd: { ours: -run.lowest, baseline: -fixed.lowest },
+      won: { ours: run.won.length, baseline: fixed.won.length },
+      lastBidAtLot: { ours: run.lastBidAt, baseline: fixed.lastBidAt },
+    }
+  },
+})
