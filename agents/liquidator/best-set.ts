@@ -11,6 +11,7 @@ import {
   TAKEN,
   unitsAt,
 } from './pricing.ts'
+import { profitsOf, sizeThatPays } from './sold-together.ts'
 
 /** The set that was found: dollars by option (0 is not taken), what it brings, and what no set can bring more than. */
 export type BestSet = {
@@ -192,11 +193,12 @@ class Search {
   #try(members: readonly number[]): void {
     const only = new Int8Array(this.#options.length).fill(LEFT)
     for (const index of members) only[index] = TAKEN
+    const set = ({ sizes }: Answer) => ({ options: this.#options, limits: this.#limits, members, sizes })
     const larger = new Map<number, number>()
     let answer = this.#pricing.answer(only, 0)
     let without: readonly number[] = []
     while (answer !== null) {
-      const brings = this.#profits(members, answer)
+      const brings = profitsOf(set(answer))
       const least = Math.min(...brings)
       if (least >= this.#limits.floor - SLACK) {
         const value = brings.reduce((sum, each) => sum + each, 0)
@@ -208,7 +210,7 @@ class Search {
       const at = brings.indexOf(least)
       const short = members[at] as number
       if (larger.size === 0) without = members.toSpliced(at, 1)
-      const enough = larger.has(short) ? null : this.#sizeThatPays(short, members, answer)
+      const enough = larger.has(short) ? null : sizeThatPays(short, set(answer))
       if (enough === null) break
       larger.set(short, enough)
       answer = this.#answerWith(larger, only)
@@ -226,41 +228,6 @@ class Search {
     const answer = pricing.answer(only, 0)
     this.#answersBeside += pricing.answers
     return answer
-  }
-
-  /** The size at which one of a set brings beside the others as they are what its least size brings alone; null where none does. */
-  #sizeThatPays(index: number, members: readonly number[], { sizes }: Answer): number | null {
-    const { room, seizes, gain, least, most } = this.#options[index] as Option
-    const { held, growth } = this.#limits.rooms[room] as Room
-    const beside = (this.#unitsOf(members, sizes)[room] as number) - (sizes[index] as number) * seizes
-    const slope = gain - growth * (2 * held + beside) * seizes
-    const square = growth * seizes ** 2
-    const needed = (gain - growth * (2 * held + least * seizes) * seizes) * least
-    const root = slope ** 2 - 4 * square * needed
-    if (slope <= 0 || root < 0) return null
-    const size = (2 * needed) / (slope + Math.sqrt(root))
-    return size <= most ? size : null
-  }
-
-  /** Units of each room that a set takes. */
-  #unitsOf(members: readonly number[], sizes: Float64Array): readonly number[] {
-    const units = this.#limits.rooms.map(() => 0)
-    for (const index of members) {
-      const { room, seizes } = this.#options[index] as Option
-      units[room] = (units[room] as number) + (sizes[index] as number) * seizes
-    }
-    return units
-  }
-
-  /** What each of a set brings: what the sale of a collateral loses is shared by what each seizes. */
-  #profits(members: readonly number[], { sizes }: Answer): readonly number[] {
-    const units = this.#unitsOf(members, sizes)
-    return members.map((index) => {
-      const { room, seizes, gain, fixed } = this.#options[index] as Option
-      const { held, growth } = this.#limits.rooms[room] as Room
-      const lost = growth * (2 * held + (units[room] as number)) * seizes
-      return (gain - lost) * (sizes[index] as number) - fixed
-    })
   }
 
   /** An option that is taken by half, or else the best open one that the set does not settle. */

@@ -104,7 +104,7 @@ inOrder('rolekeeper experience, in one directory', () => {
 
   it('shows what a role learned, and lets it forget that while the accounts stay', async () => {
     expect((await run('experience', 'show')).out).toBe(
-      `role        of   decided  won  against expected  brought\nrfq-bidder  bid        1    1            2.00 %   7.00 %\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
+      `role        of   decided  won  against expected  brought      net\nrfq-bidder  bid        1    1            2.00 %   7.00 %  +$70.00\nA race that was lost is counted at once, and what was won an hour after it came, or a day after a move.\n`,
     )
     expect(await run('experience', 'forget', 'rfq-bidder')).toMatchObject({ code: 0 })
     expect((await run('experience', 'show')).out).toBe('Nothing is decided yet.\n')

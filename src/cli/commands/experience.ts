@@ -1,6 +1,6 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
 import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
-import { usd } from '../../readable.js'
+import { gain } from '../../readable.js'
 import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
@@ -18,8 +18,8 @@ export const experience = command({
   name: 'experience',
   usage: 'show [--role ROLE] | forget ROLE [--config FILE | --directory DIR] [--json]',
   help: `Show what became of what roles said, by the accounts of their signers: how often each name was decided and won, and of
-what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest. What
-is won is decided an hour after it came, or a day after a vault's move; a race that was lost, at once. Old cases fade. What
+what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest; and what
+all of them brought in dollars, less what they cost. What is won is decided an hour after it came, or a day after a vault's move; a race that was lost, at once. Old cases fade. What
 a role says and bids next is corrected by it, within the policy's bounds. Forget lets one role begin anew; the accounts stay.
 
   rolekeeper experience show
@@ -103,6 +103,6 @@ function cellsOf({ role, of, decided, won, errors, gains, netUsd }: Row): readon
     String(Math.round(won)),
     mean(errors),
     mean(gains),
-    usd(BigInt(Math.round(netUsd * 1e6))),
+    gain(BigInt(Math.round(netUsd * 1e6))),
   ]
 }
