@@ -86,7 +86,7 @@ class Search {
 
   /** How many answers of options this took so far. */
   get answers(): number {
-    return this.#pricing.answers + this.#answersBeside
+    return this.#pricing.answers
   }
 
   /** The best set so far; `bound` is what the nodes that were not looked at allow, null when there are none. */
@@ -211,7 +211,7 @@ class Search {
       const short = members[at] as number
       if (larger.size === 0) without = members.toSpliced(at, 1)
       const enough = larger.has(short) ? null : sizeThatPays(short, set(answer))
-      if (enough === null) break
+      if (enough === null || this.#answersBeside >= ANSWERS_MAX) break
       larger.set(short, enough)
       answer = this.#answerWith(larger, only)
     }

@@ -15,8 +15,10 @@ export type Experience = {
   readonly errors: number
   readonly squares: number
   readonly gains: number
-  /** What all of it brought less what it cost, gas of what was lost too, US dollars. This alone does not fade. */
+  /** What all of it brought less what it cost, gas of what was lost too, US dollars. It does not fade. */
   readonly netUsd: number
+  /** What was paid for what was lost, or failed, since the last one was won, US dollars. */
+  readonly sinceWonUsd: number
 }
 
 /** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
@@ -33,6 +35,8 @@ export type Case = {
   readonly came: { readonly error: number; readonly gain: number } | null
   /** What it brought less what it cost, gas too, US dollars; where it was lost, what that cost. */
   readonly netUsd: number
+  /** Whether it was taken back, or failed by itself: neither won nor lost, and only what it cost counts. */
+  readonly isVoid?: true
 }
 
 /** What is taken to be so before there are cases, and how far cases may move it. */
@@ -69,18 +73,18 @@ const MANY = 30
 /** Less than an equal part of what was decided is won seldom, among so many rivals at least. */
 const RIVALS_MIN = 2
 
-const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0 }
+const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0, sinceWonUsd: 0 }
 
 /** Add cases, the oldest first, each under all of its names. Pure. */
 export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
   const known = new Map(experience.map((one) => [one.of, one]))
   const kept = 1 - FADING
-  for (const { of, came, netUsd: net } of cases) {
+  for (const { of, came, netUsd: net, isVoid } of cases) {
     for (const name of new Set(of)) {
       const old = known.get(name) ?? { of: name, ...NOTHING }
-      const decided = old.decided * kept + 1
+      const decided = isVoid ? old.decided : old.decided * kept + 1
       const netUsd = old.netUsd + net
-      if (came === null) known.set(name, { ...old, decided, netUsd })
+      if (came === null) known.set(name, { ...old, decided, netUsd, sinceWonUsd: old.sinceWonUsd - net })
       else {
         const { error, gain } = came
         known.set(name, {
@@ -88,7 +92,7 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
           errors: old.errors * kept + error,
           squares: old.squares * kept + error * error,
           gains: old.gains * kept + gain,
-          netUsd,
+          ...{ netUsd, sinceWonUsd: 0 },
         })
       }
     }
@@ -175,32 +179,37 @@ export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
   reason: { of, won, gainBps: Math.round(gain * 10_000) },
 })
 
+/** What may be lost before enough is known, and what one more costs at least, and as things stand would if it were lost. */
+export type Exploration = { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: bigint }
+
 /**
- * Why something is left alone of which too little is known: what was done under its broadest name has cost, gas included, what
- * the policy lets a role lose before it knows more, or the next would cost more than is left. Null otherwise. Pure.
- * @param costUsdMicros of the next, if it is lost.
+ * Why a role stops that pays for what it does not win: what it did under its broadest name has lost, gas included, what the
+ * policy lets it lose before it knows more, or so much was paid since it last won; or one more would cost more than is left.
+ * Null otherwise. Pure.
  */
 export function explorationStop(
   experience: readonly Experience[],
   [broadest]: readonly string[],
-  { basis }: Expectation,
-  { lossUsdMicrosMax, costUsdMicros }: { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: bigint },
+  { lossUsdMicrosMax, costUsdMicros }: Exploration,
   role: string,
 ) {
-  const { decided, won, netUsd } = experience.find(({ of }) => of === broadest) ?? NOTHING
-  const lostUsdMicros = BigInt(Math.round(-netUsd * 1_000_000))
-  if (basis === 'measured' || lostUsdMicros + costUsdMicros <= lossUsdMicrosMax) return null
-  const fix = `see \`rolekeeper experience show\`: does it lose to others, or lose on what it wins? It goes on with a higher \`exploration\` in the policy, or after \`rolekeeper experience forget ${role}\`.`
-  return {
-    check: 'exploration_spent',
-    message: `With fewer than ${SAMPLES} won of late, ${usd(lostUsdMicros)} are lost, gas included, and one more costs ${usd(costUsdMicros)}; the policy's exploration is ${usd(lossUsdMicrosMax)}. Fix: ${fix}`,
-    alarm: { fix },
-    reason: {
-      lostUsdMicros: String(lostUsdMicros),
-      decided: Math.round(decided),
-      won: Math.round(won),
-    },
+  const known = experience.find(({ of }) => of === broadest) ?? NOTHING
+  const lostUsd = Math.max(known.sinceWonUsd, Math.round(known.won) < SAMPLES ? -known.netUsd : 0)
+  const lostUsdMicros = BigInt(Math.round(lostUsd * 1_000_000))
+  if (lostUsdMicros + costUsdMicros <= lossUsdMicrosMax) return null
+  const reason = {
+    lostUsdMicros: String(lostUsdMicros),
+    decided: Math.round(known.decided),
+    won: Math.round(known.won),
   }
+  const budget = `the policy's exploration is ${usd(lossUsdMicrosMax)}`
+  if (lostUsdMicros <= 0n) {
+    const message = `Gas for one more, and for what is under way, is ${usd(costUsdMicros)}; ${budget}.`
+    return { check: 'gas_above_exploration', message, reason }
+  }
+  const fix = `see \`rolekeeper experience show --role ${role}\`: where little was won, others pay more; where much was, it brought less than was bid. It goes on with more \`exploration\` in the policy, or after \`rolekeeper experience forget ${role}\`.`
+  const message = `It has lost ${usd(lostUsdMicros)}, gas included, ${known.won === 0 ? 'and won nothing' : `with ${Math.round(known.won)} won`}; ${budget}, and one more costs ${usd(costUsdMicros)}. Fix: ${fix}`
+  return { check: 'exploration_spent', message, alarm: { fix }, reason }
 }
 
 /** Why something is left alone of which others brought less than the policy lets us allow for. Pure. */

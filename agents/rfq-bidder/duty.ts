@@ -32,6 +32,7 @@ const CHOSEN: ReadonlySet<string> = new Set([
     'next_bid_above_limit',
     'experience_against',
     'exploration_spent',
+    'gas_above_exploration',
     'inventory_full',
   ],
   ...[

@@ -81,11 +81,14 @@ export function judgeLot(
     policy,
   )
   if (worth.expected.isBeyond) return beyondStop(worth.expected, policy.shadeBpsMax, 'rfq-bidder')
+  // A bid that stands is paid for: the gas of the moment takes none back.
+  const others = [...commitments.winnable.keys()].filter((id) => id !== offer.id).length
+  const more = commitments.winnable.has(offer.id) ? 0 : others + 1
   const budget = {
     lossUsdMicrosMax: policy.explorationUsdMicros,
-    costUsdMicros: commitments.bidGas.usdMicros,
+    costUsdMicros: BigInt(more) * commitments.bidGas.usdMicros,
   }
-  const spent = explorationStop(seen.experience, names, worth.expected, budget, 'rfq-bidder')
+  const spent = explorationStop(seen.experience, names, budget, 'rfq-bidder')
   return spent ?? { priced, worth, names }
 }
 

@@ -88,8 +88,8 @@ const strategy = (pinned: readonly Denomination[]) =>
     openBidsUsdMicrosMax: usdMicros(),
     /** Least that winning must be expected to bring, after spread, shade and gas. */
     gainUsdMicrosMin: usdMicros(),
-    /** What may be lost, gas included, as long as fewer than ten of a kind were won of late. */
-    explorationUsdMicros: positiveUsdMicros().default(500_000_000n),
+    /** What each signer may lose, gas included, before it has won ten, and pay for bids that lose between one that is won and the next. */
+    explorationUsdMicros: positiveUsdMicros().default(2_000_000_000n),
     /** How far what came of other lots may move what one is taken to be worth, either way. */
     shadeBpsMax: bps().default(300),
     /** Oldest price to act on, by the source's own time. */

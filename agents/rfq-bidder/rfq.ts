@@ -34,8 +34,9 @@ export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   return waiting === null || isTakenBack ? answer : passOver(rfq.id, waiting)
 }
 
-/** So many sealed bids that were lost lead all the way from the least to what would be bid with experience. */
+/** So many sealed bids that were lost lead all the way from the least to what is bid with experience, which so many won are. */
 const EXPLORING_STEPS = 10n
+const ENOUGH_WON = 10
 
 /** The answer as if nothing were under way. */
 function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
@@ -58,7 +59,7 @@ function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   const standing = current?.assets ?? 0n
   const headroom = headroomFor(valued.priced, 'rfq', standing, scene.commitments, scene.policy)
   const commitments = readBook(rfq, scene)
-  const wanted = wantedBid(rfq, valued, headroom, commitments, scene)
+  const wanted = wantedBid(rfq, valued, headroom, standing, commitments, scene)
   return current === undefined
     ? first(rfq, valued, headroom, commitments, wanted, scene)
     : next(rfq, valued, headroom, commitments, wanted, current, scene)
@@ -101,6 +102,7 @@ function wantedBid(
   rfq: RfqSeen,
   { worth }: Valued,
   headroom: Headroom,
+  standing: bigint,
   commitments: OpenBook,
   scene: Scene,
 ): bigint | null {
@@ -108,9 +110,7 @@ function wantedBid(
   if (commitments.leadAssets > most || most === 0n) return null
   const aimed =
     rfq.terms.book === 'sealed'
-      ? worth.expected.basis === 'prior'
-        ? exploringBid(rfq, worth.sealedAssets, commitments.leadAssets, scene)
-        : worth.sealedAssets
+      ? sealedBid(rfq, worth.sealedAssets, standing, commitments.leadAssets, scene)
       : isLastCall(rfq, scene)
         ? lastBid(worth, commitments)
         : commitments.leadAssets
@@ -119,14 +119,24 @@ function wantedBid(
 }
 
 /**
- * Before enough came of bids, what is paid is what is lost if the seller knows more: the first one is the least. Each that was
- * lost says that others pay more, and is a step of the way from there to what would be bid.
+ * Before enough were won in sealed books, what is paid is what is lost if the seller knows more: the first bid is the least.
+ * Each that was lost says that others pay more, and is a step of the way from there to what is bid with experience. A bid that
+ * stands is not raised for such a step.
  */
-function exploringBid(rfq: RfqSeen, sealedAssets: bigint, leadAssets: bigint, { seen }: Scene): bigint {
+function sealedBid(
+  rfq: RfqSeen,
+  sealedAssets: bigint,
+  standing: bigint,
+  leadAssets: bigint,
+  { seen }: Scene,
+): bigint {
   const known = seen.experience.find(({ of }) => of === bookName(rfq))
-  const lost = known === undefined ? 0n : BigInt(Math.round(known.decided - known.won))
+  const [decided, won] = [known?.decided ?? 0, known?.won ?? 0]
+  if (Math.round(won) >= ENOUGH_WON) return sealedAssets
+  const lost = BigInt(Math.round(decided - won))
   const steps = lost < EXPLORING_STEPS ? lost : EXPLORING_STEPS
-  return leadAssets + ((sealedAssets - leadAssets) * steps) / EXPLORING_STEPS
+  const step = leadAssets + ((sealedAssets - leadAssets) * steps) / EXPLORING_STEPS
+  return standing > 0n && standing < step ? standing : step
 }
 
 /** Whether nobody has the time to answer any more, we as little as others. */

@@ -71,12 +71,14 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   const came = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
   // What was lost may be tried again as long as what came waits to be marked.
   const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + MARKED_AFTER_MS)
-  const spent = () => dollars(entries.reduce((sum, { usdMicros }) => sum + usdMicros, 0n))
+  const spent = dollars(entries.reduce((sum, { usdMicros }) => sum + usdMicros, 0n))
   const lastMs = Math.max(...(moved.length === 0 ? entries : moved).map(({ page }) => page.to.atMs))
-  if (moved.length === 0)
-    return told.some(({ isRaceLost }) => isRaceLost)
-      ? { of, came: null, netUsd: spent(), atMs: lastMs }
-      : null
+  const nothing = { of, came: null, netUsd: spent, atMs: lastMs }
+  const nothingLost = { ...nothing, isVoid: true } as const
+  if (moved.length === 0) {
+    if (told.some(({ isRaceLost }) => isRaceLost)) return nothing
+    return told.every(({ isOver }) => isOver) ? nothingLost : null
+  }
   if ((came.length > 0 || isLost) && markUsdMicros > 0n) {
     const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
     if (markedOn === undefined) return null
@@ -92,7 +94,7 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
       atMs: markedOn.to.atMs,
     }
   }
-  return netOf(moved).length === 0 && settledOn(lastMs) !== undefined
-    ? { of, came: null, netUsd: spent(), atMs: lastMs }
-    : null
+  if (netOf(moved).length > 0 || settledOn(lastMs) === undefined) return null
+  const last = told.findLast(({ said, isTakenBack }) => said !== undefined || isTakenBack)
+  return last?.isTakenBack ? nothingLost : nothing
 }

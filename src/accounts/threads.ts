@@ -14,6 +14,8 @@ export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
     readonly isOver: boolean
     /** Others were first: it ended without effect, and had given something to be before them. */
     readonly isRaceLost: boolean
+    /** It took back what was given before. */
+    readonly isTakenBack: boolean
     /** Whether the journal has it; one that was restored from before it has not. */
     readonly isKnown: boolean
   }
@@ -23,7 +25,7 @@ export type Thread = { readonly told: Told[]; readonly entries: Entry[] }
 
 /** Take of a workflow what tells what was said. Pure. */
 export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow): Told {
-  const { lot, said, gainUsdMicros, subject, occurrence, input, offer, reason } = proposal
+  const { kind, lot, said, gainUsdMicros, subject, occurrence, input, offer, reason } = proposal
   const claim = realized?.claimId ?? inputText(input, 'claimId')
   const { assetAmount } = reason
   const named =
@@ -40,12 +42,19 @@ export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow)
       (claim === undefined ? `${subject}:${occurrence}` : `${inputText(input, 'marketAddress')}:${claim}`),
     isOver: isTerminal(state),
     isRaceLost: offer !== undefined && (state === 'reverted' || state === 'superseded'),
+    isTakenBack: kind === 'cancel' && state === 'succeeded',
   }
 }
 
 /** What the journal does not have may be in a newer one: it is none of any other's opportunity, and not over. */
 const untold = (id: string): Told => ({
-  ...{ id, createdAtMs: 0, opportunity: id, isOver: false, isRaceLost: false, isKnown: false },
+  id,
+  createdAtMs: 0,
+  opportunity: id,
+  isOver: false,
+  isRaceLost: false,
+  isTakenBack: false,
+  isKnown: false,
 })
 
 /** Join what moved by what it was of; what came by another's transaction belongs to what was given for it there. Pure. */

@@ -84,6 +84,8 @@ export type Recorded = {
   readonly came: { readonly error: number; readonly gain: number } | null
   /** What it brought less what it cost, gas too, US dollars. */
   readonly netUsd: number
+  /** Whether it was taken back, or failed by itself: only what it cost counts. */
+  readonly isVoid?: true
   readonly atMs: number
 }
 

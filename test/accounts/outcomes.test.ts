@@ -50,7 +50,7 @@ const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
   },
 })
 const unsaid = (id: string, opportunity: string): Told => ({
-  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false, isKnown: true },
+  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false, isTakenBack: false, isKnown: true },
 })
 const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
 const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
@@ -249,9 +249,33 @@ it('counts a race as lost that cost gas alone, and keeps of what is not decided 
     decided: [{ of: ['bid', 'asset:sBTC'], came: null, netUsd: -1, atMs: MINUTE_MS }],
     undecided: [],
   })
-  expect(outcomesOf(pages, known(bid('a')))).toEqual({ decided: [], undecided: [] })
+  // What failed by itself was no race.
+  expect(outcomesOf(pages, known(bid('a')))).toEqual({
+    decided: [{ of: ['bid', 'asset:sBTC'], came: null, netUsd: -1, isVoid: true, atMs: MINUTE_MS }],
+    undecided: [],
+  })
   const open = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n }), pays]])
   expect(outcomesOf(open, known(bid('a'))).undecided).toMatchObject([{ lines: [gas, pays] }])
+})
+
+it('counts of a bid that was taken back what it cost, and neither as won nor as lost', () => {
+  const back = line({ assets: 900_000_000n, workflowId: 'b' })
+  const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [9, 100_000, [back]], [69, 100_000, []])
+  const takenBack = { ...unsaid('b', 'lot 1'), isTakenBack: true }
+  const of = (...all: readonly Told[]) => decided(pages, known(bid('a'), ...all))
+  expect(of(takenBack)).toMatchObject([{ came: null, netUsd: -1, isVoid: true }])
+  expect(of(unsaid('b', 'lot 1'))[0]).not.toHaveProperty('isVoid')
+  // It bid again, and lost.
+  const [opened, first, second] = pages
+  const again = { ...bid('c'), createdAtMs: 1 }
+  const later = pagesOf(
+    [20, 100_000, [{ ...pays, workflowId: 'c' }]],
+    [30, 100_000, [line({ assets: 900_000_000n })]],
+    [95, 100_000, []],
+  )
+  const all = [opened, first, second, ...later].filter((page) => page !== undefined)
+  const [lost] = decided(all, known(bid('a'), takenBack, again))
+  expect([lost?.came, lost?.isVoid]).toEqual([null, undefined])
 })
 
 it('counts what a claim pays as what its liquidation brought', () => {

@@ -24,11 +24,20 @@ const times = (count: number, of: readonly string[], error: number | null) =>
 describe('what became of what was said', () => {
   it('counts a case under each of its names once, lost ones without an error', () => {
     expect(after(times(1, ['bid', 'bid', 'asset:A'], -0.5))).toEqual([
-      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5 },
-      { of: 'asset:A', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5 },
+      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5, sinceWonUsd: 0 },
+      {
+        of: 'asset:A',
+        decided: 1,
+        won: 1,
+        errors: -0.5,
+        squares: 0.25,
+        gains: -0.5,
+        netUsd: -5,
+        sinceWonUsd: 0,
+      },
     ])
     expect(after(times(1, ['bid'], null))).toEqual([
-      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0, netUsd: -5 },
+      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0, netUsd: -5, sinceWonUsd: 5 },
     ])
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
@@ -40,7 +49,18 @@ describe('what became of what was said', () => {
   })
   it('weighs the prior as so many cases, the noise too', () => {
     const { mean, noise } = expectError(
-      [{ of: 'bid', decided: 10, won: 10, errors: -0.3, squares: 0.009 + 0.001, gains: 0, netUsd: 0 }],
+      [
+        {
+          of: 'bid',
+          decided: 10,
+          won: 10,
+          errors: -0.3,
+          squares: 0.009 + 0.001,
+          gains: 0,
+          netUsd: 0,
+          sinceWonUsd: 0,
+        },
+      ],
       ['bid'],
       PRIOR,
     )
@@ -55,9 +75,17 @@ describe('what became of what was said', () => {
     expect(of('bad')).toBeLessThan(-0.033)
     expect(of('good')).toBeGreaterThan(-0.005)
   })
-  it('adds up dollars, which do not fade', () => {
-    const [{ decided, netUsd } = { decided: 0, netUsd: 0 }] = after(times(1_000, ['bid'], null))
-    expect([decided < 400, netUsd]).toEqual([true, -5_000])
+  it('adds up dollars, which do not fade, and what was paid since the last one was won', () => {
+    const lost = times(1_000, ['bid'], null)
+    const [won] = times(1, ['bid'], 0.1)
+    const figures = (...cases: readonly (readonly Case[])[]) =>
+      after(cases.flat()).map(({ netUsd, sinceWonUsd }) => [netUsd, sinceWonUsd])
+    expect(figures(lost)).toEqual([[-5_000, 5_000]])
+    expect(figures(lost, won === undefined ? [] : [won], lost.slice(0, 3))).toEqual([[-5_020, 15]])
+  })
+  it('counts of what was taken back, or failed by itself, what it cost alone', () => {
+    const back: Case = { of: ['bid'], came: null, netUsd: -5, isVoid: true }
+    expect(after([back, back])).toMatchObject([{ decided: 0, won: 0, netUsd: -10, sinceWonUsd: 10 }])
   })
   it('goes no further from the prior than it allows', () => {
     const meanOf = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).mean

@@ -135,7 +135,14 @@ describe('a bid in a sealed book', () => {
   const terms = { ...RFQ_TERMS, book: 'sealed' as const }
   /** Ten were won, and brought what was to be expected among three. */
   const usual = { won: 10, errors: -0.08463, squares: 0.00127 }
-  const experience = [{ of: 'bid', decided: 30, gains: 0.1, netUsd: 1_000, ...usual }]
+  const experience = ['bid', 'book:sealed'].map((of) => ({
+    of,
+    decided: 30,
+    gains: 0.1,
+    netUsd: 1_000,
+    sinceWonUsd: 0,
+    ...usual,
+  }))
   const withRfq = (changes: Partial<RfqSeen>, around: Partial<Observed> = {}) =>
     observed({ rfqs: [rfq(changes)], experience, ...around })
   const bidAmong = (rivalsMin: number) =>
@@ -147,7 +154,16 @@ describe('a bid in a sealed book', () => {
 
   it('goes a tenth of the way to what experience would bid with each that was lost, and no further', () => {
     const after = (lost: number, won = 0) => [
-      { of: 'book:sealed', decided: lost + won, won, errors: 0, squares: 0, gains: 0, netUsd: -1 },
+      {
+        of: 'book:sealed',
+        decided: lost + won,
+        won,
+        errors: 0,
+        squares: 0,
+        gains: 0,
+        netUsd: -1,
+        sinceWonUsd: 1,
+      },
     ]
     const bidAfter = (lost: number, won = 0) =>
       BigInt(String(only(withRfq({ terms }, { experience: after(lost, won) })).input.bidAssets))
@@ -208,14 +224,14 @@ describe('a bid in a sealed book', () => {
   })
 })
 
-describe('a bidder that has won fewer than ten', () => {
-  const after = (netUsd: number, won = 9) => [
-    { of: 'bid', decided: 30, won, errors: -0.08463, squares: 0.00127, gains: 0.1, netUsd },
+describe('a bidder that pays for what it does not win', () => {
+  const after = (netUsd: number, won = 9, sinceWonUsd = 0) => [
+    { of: 'bid', decided: 30, won, errors: -0.08463, squares: 0.00127, gains: 0.1, netUsd, sinceWonUsd },
   ]
   const rules = policy({ explorationUsdMicros: 2_000_000_000n })
+  const seen = (...of: Parameters<typeof after>) => withRfq({}, { experience: after(...of) })
 
-  it('stops by name once it has lost what the policy lets it explore with, and takes back what stands', () => {
-    const seen = (netUsd: number, won?: number) => withRfq({}, { experience: after(netUsd, won) })
+  it('stops by name once it has lost what the policy lets it explore with before it won ten', () => {
     // A bid and what ends it cost $4.35 at the head.
     expect([-1_995.66, -2_000].map((net) => checksOf(seen(net), rules))).toEqual([
       ['exploration_spent'],
@@ -225,14 +241,45 @@ describe('a bidder that has won fewer than ten', () => {
       'place',
       'place',
     ])
-    const standing = withRfq({ bids: [bid()] }, { experience: after(-2_000) })
+  })
+
+  it('stops as well, whatever it won before, once so much was paid since it last won', () => {
+    expect(checksOf(seen(50_000, 40, 1_995.66), rules)).toEqual(['exploration_spent'])
+    expect(only(seen(50_000, 40, 1_995.65), rules).kind).toBe('place')
+  })
+
+  it('leaves for each bid that is under way what that costs, and takes back none for the gas of the moment', () => {
+    const other = { ...rfq({ bids: [bid()] }), id: `${DESK}:8`, number: '8', lot: `${DESK}:8` }
+    const around = (net: number, baseFeePerGasWei: bigint) =>
+      observed({
+        rfqs: [other, rfq({})],
+        experience: after(net),
+        chain: { ...observed().chain, baseFeePerGasWei },
+      })
+    const { baseFeePerGasWei } = observed().chain
+    const checks = (net: number, fee = baseFeePerGasWei) =>
+      decide(around(net, fee), rules).passedOver.map(({ check }) => check)
+    expect(checks(-1_991.3)).toEqual(['bid_stands'])
+    expect(checks(-1_991.31)).toEqual(['bid_stands', 'exploration_spent'])
+    expect(checks(-1_991.31, 40n * baseFeePerGasWei)).toEqual(['bid_stands', 'exploration_spent'])
+  })
+
+  it('takes back what stands once the budget is spent', () => {
+    const standing = withRfq({ bids: [bid()] }, { experience: after(-2_000.01) })
     expect(only(standing, rules)).toMatchObject({ kind: 'cancel', reason: { why: 'exploration_spent' } })
   })
 
+  it('calls no person because gas is dear', () => {
+    const chain = { ...observed().chain, baseFeePerGasWei: 2_000_000_000_000n }
+    const [stop] = decide(withRfq({}, { experience: [], chain }), rules).passedOver
+    expect(stop?.check).toBe('gas_above_exploration')
+    expect(stop).not.toHaveProperty('alarm')
+  })
+
   it('says what was lost, what the policy allows, and what to do', () => {
-    const [stop] = decide(withRfq({}, { experience: after(-2_345.67) }), rules).passedOver
+    const [stop] = decide(seen(-2_345.67), rules).passedOver
     expect(stop?.message).toMatch(
-      /^With fewer than 10 won of late, \$2,345\.67 are lost, gas included, and one more costs \$4\.35; the policy's exploration is \$2,000\. Fix: /,
+      /^It has lost \$2,345\.67, gas included, with 9 won; the policy's exploration is \$2,000, and one more costs \$4\.35\. Fix: /,
     )
     expect(stop).toMatchObject({ alarm: { fix: expect.stringContaining('experience forget rfq-bidder') } })
   })
