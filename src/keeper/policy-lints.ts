@@ -1,6 +1,6 @@
 import { nearest } from '../config/check.ts'
 import type { YamlFile } from '../config/yaml.ts'
-import { contradictionsIn } from '../guard/policy/contradictions.ts'
+import { contradictionsIn, slackIn } from '../guard/policy/contradictions.ts'
 import { type Weakness, weaknessesIn } from '../guard/policy/lints.ts'
 import { sanityOf } from '../guard/sanity/by-role.ts'
 import { counted, type Denomination, duration, exactNative, exactTokens, exactUsd } from '../units.ts'
@@ -26,6 +26,7 @@ export const lintsOf = ({ value }: YamlFile, compiled: Compiled, codes: Codes): 
     sanityOf(compiled.ruleset.role).strategy ?? [],
     compiled.ruleset.deployment.assets,
   ).map(({ path, problem, fix }) => ({ path: path.split('.'), problem: `${path}: ${problem}`, fix })),
+  ...slackIn(value, sanityOf(compiled.ruleset.role).strategy ?? [], compiled.ruleset.deployment.assets),
   ...unknownTokens(value, compiled.ruleset.deployment.assets),
   ...declaredLints(compiled.policy.strategy, compiled.policy.guard.sanity, compiled.ruleset.deployment),
   ...sharedSources(compiled),

@@ -33,6 +33,75 @@ export function contradictionsIn(
   bounds: readonly StrategyBound[],
   assets: readonly Denomination[],
 ): readonly Contradiction[] {
+  return pairsIn(file, bounds).flatMap(({ mine, is, to, limit }) => {
+    if (is === 'same') return limit?.text === mine.text ? [] : [sayOther(mine, to, limit)]
+    return limit === undefined || fits(mine.text, is, limit.text, assets) ? [] : [say(mine, is, limit)]
+  })
+}
+
+/** A limit that lets through many times what the strategy asks for. */
+export type Slack = Pick<Contradiction, 'problem' | 'fix'> & { readonly path: readonly string[] }
+
+/** A limit is a little wider than what is asked for; by so many times it is most likely a slip. */
+const TIMES = 10
+
+/**
+ * Find limits so many times as wide as the most that the strategy may ask for under them: they hold next to nothing. `file` is a
+ * policy as it is written. Pure.
+ */
+export function slackIn(
+  file: unknown,
+  bounds: readonly StrategyBound[],
+  assets: readonly Denomination[],
+): readonly Slack[] {
+  const own = bounds.filter(({ isForPeople }) => isForPeople !== true)
+  const wide = pairsIn(file, own).flatMap(({ mine, is, limit }) =>
+    limit === undefined || is === 'same' || is === 'leaves'
+      ? []
+      : [{ mine, limit, is, times: timesWider(mine.text, is, limit.text, assets) }],
+  )
+  return [...Map.groupBy(wide, ({ is, limit }) => `${is} ${limit.path.join('.')}`).values()].flatMap(
+    (pairs) => {
+      const [nearest] = pairs.toSorted((one, other) => one.times - other.times)
+      if (nearest === undefined || nearest.times < TIMES) return []
+      const { mine, limit, is, times } = nearest
+      const size = Number.isFinite(times)
+        ? `${Math.floor(times)} times as ${is === 'atMost' ? 'much' : 'little'} as`
+        : 'which holds nothing, beside'
+      return {
+        path: limit.path,
+        problem: `${limit.path.join('.')} is ${limit.text}, ${size} ${mine.path.join('.')}, ${mine.text}: it lets through what the strategy never asks for`,
+        fix: `write what is meant, near ${mine.text}`,
+      }
+    },
+  )
+}
+
+/** By how many times a limit is wider than what is asked for; 1 where they are no amounts of the same. */
+function timesWider(
+  mine: string,
+  is: 'atMost' | 'atLeast',
+  limit: string,
+  assets: readonly Denomination[],
+): number {
+  for (const units of unitsWith(assets)) {
+    const [one, other] = [parseAmount(mine, units), parseAmount(limit, units)]
+    if (!one.ok || !other.ok || one.amount === other.amount) continue
+    const [less, more] = is === 'atMost' ? [one.amount, other.amount] : [other.amount, one.amount]
+    return Number(more) / Number(less)
+  }
+  return 1
+}
+
+const unitsWith = (assets: readonly Denomination[]): readonly Units[] => [
+  ...[USD, PERCENT, DURATION, NATIVE, GAS],
+  unitsOf(assets),
+]
+
+/** What a strategy states beside the limit of it that another section has; undefined where that has none. */
+type Pair = Pick<StrategyBound, 'is' | 'to'> & { readonly mine: Found; readonly limit: Found | undefined }
+
+function pairsIn(file: unknown, bounds: readonly StrategyBound[]): readonly Pair[] {
   const all = leavesOf(file, [])
   return bounds.flatMap(({ of, is, to, otherwise }) => {
     const section = to.split('.').slice(0, -1)
@@ -48,13 +117,12 @@ export function contradictionsIn(
       all.filter(({ path }) => path[0] === 'strategy' && path.at(-1) === of),
       { path: ['strategy', of], text: otherwise?.of },
     )
-    return stated.flatMap((mine) => {
+    return stated.map((mine) => {
       // A limit of one lane or token is about settings of the same one.
       const limit = limits.find(({ path }) =>
         isWithin(path.slice(section.length, name === '*' ? undefined : -1), mine.path),
       )
-      if (is === 'same') return limit?.text === mine.text ? [] : [sayOther(mine, to, limit)]
-      return limit === undefined || fits(mine.text, is, limit.text, assets) ? [] : [say(mine, is, limit)]
+      return { mine, is, to, limit }
     })
   })
 }
@@ -79,8 +147,7 @@ type Amount = Exclude<StrategyBound['is'], 'same'>
 const WHOLE_BPS = 10_000n
 
 function fits(mine: string, is: Amount, limit: string, assets: readonly Denomination[]): boolean {
-  const units: readonly Units[] = [USD, PERCENT, DURATION, NATIVE, GAS, unitsOf(assets)]
-  return units.every((each) => {
+  return unitsWith(assets).every((each) => {
     const [one, other] = [parseAmount(mine, each), parseAmount(limit, each)]
     if (!one.ok || !other.ok) return true
     if (is === 'leaves') return WHOLE_BPS - one.amount >= other.amount

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { contradictionsIn } from '../../../src/guard/policy/contradictions.ts'
+import { contradictionsIn, slackIn } from '../../../src/guard/policy/contradictions.ts'
 
 const bounds = [{ of: 'max', is: 'atMost', to: 'guard.sanity.max' }] as const
 const found = (strategy: unknown, sanity: unknown) =>
@@ -29,4 +29,29 @@ it('what is said of one alone is held against what the other is where nothing is
   expect(foundIn({ guard: { sanity: { max: '1.99 %' } } })).toEqual(['strategy.max'])
   expect(foundIn({ strategy: { max: '3.01 %' } })).toEqual(['strategy.max'])
   expect(foundIn({})).toEqual([])
+})
+
+it('a limit is slack from ten times as wide on, by the widest that the strategy asks for under it', () => {
+  const both = [...bounds, { of: 'least', is: 'atLeast', to: 'guard.sanity.least' }] as const
+  const slack = (strategy: unknown, sanity: unknown) =>
+    slackIn({ strategy, guard: { sanity } }, both, []).map(({ problem }) => problem)
+  expect(slack({ max: '1 %' }, { max: '9.99 %' })).toEqual([])
+  expect(slack({ max: '1 min' }, { max: '1 h' })).toEqual([
+    'guard.sanity.max is 1 h, 60 times as much as strategy.max, 1 min: it lets through what the strategy never asks for',
+  ])
+  expect(slack({ one: { max: '1 %' }, other: { max: '50 %' } }, { max: '90 %' })).toEqual([])
+  expect(slack({ least: '10 USD' }, { least: '1.01 USD' })).toEqual([])
+  expect(slack({ least: '10 USD' }, { least: '1 USD' })).toEqual([
+    expect.stringContaining('guard.sanity.least is 1 USD, 10 times as little as strategy.least, 10 USD:'),
+  ])
+  expect(slack({ least: '10 USD' }, { least: '0 USD' })).toEqual([
+    expect.stringContaining(
+      'guard.sanity.least is 0 USD, which holds nothing, beside strategy.least, 10 USD:',
+    ),
+  ])
+  const people = [{ ...both[0], isForPeople: true }] as const
+  expect(slackIn({ strategy: { max: '1 min' }, guard: { sanity: { max: '1 h' } } }, people, [])).toEqual([])
+  // What asks for nothing, or for something else, says nothing of a limit.
+  expect(slack({ least: '0 USD' }, { least: '0 USD' })).toEqual([])
+  expect(slack({ max: '1 %' }, { max: '1,000 USD' })).toEqual([])
 })

@@ -83,6 +83,22 @@ describe('what loads and binds little', () => {
     ])
   })
 
+  it('is a limit of the guard so wide that a slip of the pen made it', () => {
+    const said = check(
+      'liquidator',
+      [/(inventoryMax: \{[^}]*?)sBTC: "5 sBTC"/, '$1sBTC: "5,000 sBTC"'],
+      [/(sanity:[\s\S]*?)profitMin: "1 USD"/, '$1profitMin: "0.001 USD"'],
+    )
+    expect(said).toEqual([
+      expect.stringMatching(
+        /guard\.sanity\.profitMin is 0\.001 USD, 1000 times as little as strategy\.profitMin, 1 USD/,
+      ),
+      expect.stringMatching(
+        /guard\.sanity\.inventoryMax\.sBTC is 5,000 sBTC, 1000 times as much as strategy\./,
+      ),
+    ])
+  })
+
   it('is something that leaves for nothing, of a type without a judgement of ours', () => {
     const workflowType = 'role.lender.distressedRecoveryFundV3RfqFinalize'
     const out = [{ token: '$asset.sUSD', assetsMax: '$input.assets' }]
