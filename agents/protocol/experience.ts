@@ -179,8 +179,8 @@ export const losingStop = ({ of, won, gain }: Losing, role: string) => ({
   reason: { of, won, gainBps: Math.round(gain * 10_000) },
 })
 
-/** What may be lost before enough is known, and what one more costs at least, and as things stand would if it were lost. */
-export type Exploration = { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: bigint }
+/** What a role may lose while it explores, and what one more would cost, with what is under way. */
+type Exploration = { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: bigint }
 
 /**
  * Why a role stops that pays for what it does not win: what it did under its broadest name has lost, gas included, what the

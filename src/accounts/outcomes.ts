@@ -73,11 +73,11 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + MARKED_AFTER_MS)
   const spent = dollars(entries.reduce((sum, { usdMicros }) => sum + usdMicros, 0n))
   const lastMs = Math.max(...(moved.length === 0 ? entries : moved).map(({ page }) => page.to.atMs))
-  const nothing = { of, came: null, netUsd: spent, atMs: lastMs }
-  const nothingLost = { ...nothing, isVoid: true } as const
+  const asLost = { of, came: null, netUsd: spent, atMs: lastMs }
+  const asVoid = { ...asLost, isVoid: true } as const
   if (moved.length === 0) {
-    if (told.some(({ isRaceLost }) => isRaceLost)) return nothing
-    return told.every(({ isOver }) => isOver) ? nothingLost : null
+    if (told.some(({ isRaceLost }) => isRaceLost)) return asLost
+    return told.every(({ isOver }) => isOver) ? asVoid : null
   }
   if ((came.length > 0 || isLost) && markUsdMicros > 0n) {
     const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
@@ -96,5 +96,5 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   }
   if (netOf(moved).length > 0 || settledOn(lastMs) === undefined) return null
   const last = told.findLast(({ said, isTakenBack }) => said !== undefined || isTakenBack)
-  return last?.isTakenBack ? nothingLost : nothing
+  return last?.isTakenBack ? asVoid : asLost
 }

@@ -100,6 +100,10 @@ inOrder('rolekeeper experience, in one directory', () => {
     expect((await run('experience', 'forget')).err).toContain('Say which role forgets.')
     expect((await run('experience', 'show', '--role', 'rfq-bider')).err).toContain('perhaps `rfq-bidder`')
     expect((await run('experience', 'show', '--role', 'rfq-bidder')).out).toContain('bid ')
+    // One of which nothing is decided is a role all the same.
+    expect(await run('experience', 'show', '--role', 'liquidator')).toMatchObject({
+      ...{ code: 0, out: 'Nothing is decided yet.\n' },
+    })
   })
 
   it('shows what a role learned, and lets it forget that while the accounts stay', async () => {

@@ -1,6 +1,7 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
 import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
 import { gain } from '../../readable.js'
+import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { command, type Io, unknownWord, usageError } from '../command.ts'
 import { checkRole } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
@@ -41,7 +42,7 @@ bounds. Forget lets one role begin anew; the accounts stay.
     const accounts = readAccounts(directory)
     try {
       if (what === 'show') {
-        checkRole(only, accounts.rolesOfCases())
+        checkRole(only, [...new Set([...SHIPPED_ROLES, ...accounts.rolesOfCases()])])
         const rows = await rowsOf(accounts)
         const shown = rows.filter((row) => only === undefined || row.role === only)
         show(shown, json === true, io)

@@ -77,7 +77,7 @@ export function slackIn(
   )
 }
 
-/** By how many times a limit is wider than what is asked for; 1 where they are no amounts of the same. */
+/** By how many times a limit is wider than what is asked for; 1 where nothing is, or they are no amounts of the same. */
 function timesWider(
   mine: string,
   is: 'atMost' | 'atLeast',
@@ -87,8 +87,8 @@ function timesWider(
   for (const units of unitsWith(assets)) {
     const [one, other] = [parseAmount(mine, units), parseAmount(limit, units)]
     if (!one.ok || !other.ok || one.amount === other.amount) continue
-    const [less, more] = is === 'atMost' ? [one.amount, other.amount] : [other.amount, one.amount]
-    return Number(more) / Number(less)
+    if (is === 'atLeast') return Number(one.amount) / Number(other.amount)
+    return one.amount === 0n ? 1 : Number(other.amount) / Number(one.amount)
   }
   return 1
 }

@@ -53,5 +53,6 @@ it('a limit is slack from ten times as wide on, by the widest that the strategy 
   expect(slackIn({ strategy: { max: '1 min' }, guard: { sanity: { max: '1 h' } } }, people, [])).toEqual([])
   // What asks for nothing, or for something else, says nothing of a limit.
   expect(slack({ least: '0 USD' }, { least: '0 USD' })).toEqual([])
+  expect(slack({ max: '0 USD' }, { max: '5 USD' })).toEqual([])
   expect(slack({ max: '1 %' }, { max: '1,000 USD' })).toEqual([])
 })

@@ -3,7 +3,7 @@ import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { USD } from '../../agents/rfq-bidder/fixtures.ts'
 import type { Mutant } from './judgement.ts'
 import { rfqBidderJudge } from './rfq-bidder.ts'
-import { type RfqDecide, rfqAdverseJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
+import { type RfqDecide, rfqAdverseJudge, rfqColdJudge, rfqFairJudge, rfqOracleJudge } from './rfq-worlds.ts'
 
 /** Sees something that is not so. */
 const seeing =
@@ -39,6 +39,13 @@ const ownBidsForgotten = seeing(({ rfqs, auctions, signer }) => ({
   auctions: auctions.map((one) => ({ ...one, bestBidder: null })),
 }))
 const unlearned = seeing(() => ({ experience: [] }))
+/** Nothing is learned of what others pay. */
+const lossesForgotten = seeing(({ experience }) => ({
+  experience: experience.map((one) => ({ ...one, decided: one.won })),
+}))
+const costsForgotten = seeing(({ experience }) => ({
+  experience: experience.map((one) => ({ ...one, netUsd: 0, sinceWonUsd: 0 })),
+}))
 const secondPriceIgnored = seeing(({ prices }) => ({
   prices: prices.map((price) => ({ ...price, reference: price.oracle })),
 }))
@@ -83,6 +90,19 @@ export const rfqMutants: readonly Mutant[] = [
     judge: rfqAdverseJudge(unlearned),
     scenario: 'informed-rivals',
     figure: 'lastQuarterUsd',
+  },
+  {
+    name: 'lots that were lost forgotten',
+    judge: rfqColdJudge(lossesForgotten),
+    scenario: 'near-reserve',
+    figure: 'cameUsd',
+  },
+  {
+    name: 'what was paid for nothing forgotten',
+    judge: rfqColdJudge(costsForgotten),
+    scenario: 'above-worth',
+    figure: 'lostAtMostUsd',
+    seed: 12,
   },
   {
     name: 'second price ignored',
