@@ -73,6 +73,9 @@ const MANY = 30
 /** Less than an equal part of what was decided is won seldom, among so many rivals at least. */
 const RIVALS_MIN = 2
 
+/** Whether enough came to go by it rather than by what is believed before. Pure. */
+export const isEnough = (won: number): boolean => Math.round(won) >= SAMPLES
+
 const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0, sinceWonUsd: 0 }
 
 /** Add cases, the oldest first, each under all of its names. Pure. */
@@ -92,7 +95,8 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
           errors: old.errors * kept + error,
           squares: old.squares * kept + error * error,
           gains: old.gains * kept + gain,
-          ...{ netUsd, sinceWonUsd: 0 },
+          netUsd,
+          sinceWonUsd: 0,
         })
       }
     }
@@ -127,7 +131,7 @@ export function expectError(
     mean: Math.min(mean + most, Math.max(mean - most, known.mean)),
     noise: Math.sqrt(known.variance),
     won: known.won,
-    basis: Math.round(known.won) < SAMPLES ? 'prior' : 'measured',
+    basis: isEnough(known.won) ? 'measured' : 'prior',
     isBeyond: known.mean < mean - most,
   }
 }
@@ -194,7 +198,7 @@ export function explorationStop(
   role: string,
 ) {
   const known = experience.find(({ of }) => of === broadest) ?? NOTHING
-  const lostUsd = Math.max(known.sinceWonUsd, Math.round(known.won) < SAMPLES ? -known.netUsd : 0)
+  const lostUsd = Math.max(known.sinceWonUsd, isEnough(known.won) ? 0 : -known.netUsd)
   const lostUsdMicros = BigInt(Math.round(lostUsd * 1_000_000))
   if (lostUsdMicros + costUsdMicros <= lossUsdMicrosMax) return null
   const reason = {

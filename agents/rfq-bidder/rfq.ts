@@ -1,6 +1,7 @@
 import { moment, native, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
+import { isEnough } from '../protocol/experience.ts'
 import { BPS } from '../protocol/health.ts'
 import { tokens } from '../protocol/text.ts'
 import { enter } from './commitments.ts'
@@ -34,9 +35,8 @@ export function answerRfq(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
   return waiting === null || isTakenBack ? answer : passOver(rfq.id, waiting)
 }
 
-/** So many sealed bids that were lost lead all the way from the least to what is bid with experience, which so many won are. */
+/** So many sealed bids that were lost lead all the way from the least to what is bid with experience. */
 const EXPLORING_STEPS = 10n
-const ENOUGH_WON = 10
 
 /** The answer as if nothing were under way. */
 function freeAnswer(rfq: RfqSeen, scene: Scene): Proposal | PassedOver {
@@ -132,7 +132,7 @@ function sealedBid(
 ): bigint {
   const known = seen.experience.find(({ of }) => of === bookName(rfq))
   const [decided, won] = [known?.decided ?? 0, known?.won ?? 0]
-  if (Math.round(won) >= ENOUGH_WON) return sealedAssets
+  if (isEnough(won)) return sealedAssets
   const lost = BigInt(Math.round(decided - won))
   const steps = lost < EXPLORING_STEPS ? lost : EXPLORING_STEPS
   const step = leadAssets + ((sealedAssets - leadAssets) * steps) / EXPLORING_STEPS

@@ -36,10 +36,8 @@ export function earnedOf(
   const earned = earnedMore(moved, since.slice(0, end + 1), then)
   const seconds = (then.to.atMs - last.to.atMs) / 1_000
   const gas = entries.filter((entry) => !isMoved(entry)).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
-  return {
-    ...{ of, came: cameOf({ ...said, earns }, earned, seconds) },
-    ...{ netUsd: Number(earned + gas) / 1e6, atMs: then.to.atMs },
-  }
+  const came = cameOf({ ...said, earns }, earned, seconds)
+  return { of, came, netUsd: Number(earned + gas) / 1e6, atMs: then.to.atMs }
 }
 
 /**
