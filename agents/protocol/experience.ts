@@ -17,8 +17,8 @@ export type Experience = {
   readonly gains: number
   /** What all of it brought less what it cost, gas of what was lost too, US dollars. It does not fade. */
   readonly netUsd: number
-  /** What was paid for what was lost, or failed, since the last one was won, US dollars. */
-  readonly sinceWonUsd: number
+  /** What was paid for what was lost, or failed, and no win since has paid back, US dollars; at least 0. */
+  readonly unpaidUsd: number
 }
 
 /** What was bought, by its lot, and became money again: what was paid and what came, all fees taken; null where others won it. */
@@ -76,7 +76,7 @@ const RIVALS_MIN = 2
 /** Whether enough came to go by it rather than by what is believed before. Pure. */
 export const isEnough = (won: number): boolean => Math.round(won) >= SAMPLES
 
-const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0, sinceWonUsd: 0 }
+const NOTHING = { decided: 0, won: 0, errors: 0, squares: 0, gains: 0, netUsd: 0, unpaidUsd: 0 }
 
 /** Add cases, the oldest first, each under all of its names. Pure. */
 export function withCases(experience: readonly Experience[], cases: readonly Case[]): readonly Experience[] {
@@ -87,7 +87,8 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
       const old = known.get(name) ?? { of: name, ...NOTHING }
       const decided = isVoid ? old.decided : old.decided * kept + 1
       const netUsd = old.netUsd + net
-      if (came === null) known.set(name, { ...old, decided, netUsd, sinceWonUsd: old.sinceWonUsd - net })
+      const unpaidUsd = Math.max(0, old.unpaidUsd - net)
+      if (came === null) known.set(name, { ...old, decided, netUsd, unpaidUsd })
       else {
         const { error, gain } = came
         known.set(name, {
@@ -96,7 +97,8 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
           squares: old.squares * kept + error * error,
           gains: old.gains * kept + gain,
           netUsd,
-          sinceWonUsd: 0,
+          // That what was won lost money is judged by itself.
+          unpaidUsd: Math.min(old.unpaidUsd, unpaidUsd),
         })
       }
     }
@@ -188,7 +190,7 @@ type Exploration = { readonly lossUsdMicrosMax: bigint; readonly costUsdMicros: 
 
 /**
  * Why a role stops that pays for what it does not win: what it did under its broadest name has lost, gas included, what the
- * policy lets it lose before it knows more, or so much was paid since it last won; or one more would cost more than is left.
+ * policy lets it lose before it knows more, or so much was paid that no win paid back; or one more would cost more than is left.
  * Null otherwise. Pure.
  */
 export function explorationStop(
@@ -198,7 +200,7 @@ export function explorationStop(
   role: string,
 ) {
   const known = experience.find(({ of }) => of === broadest) ?? NOTHING
-  const lostUsd = Math.max(known.sinceWonUsd, isEnough(known.won) ? 0 : -known.netUsd)
+  const lostUsd = Math.max(known.unpaidUsd, isEnough(known.won) ? 0 : -known.netUsd)
   const lostUsdMicros = BigInt(Math.round(lostUsd * 1_000_000))
   if (lostUsdMicros + costUsdMicros <= lossUsdMicrosMax) return null
   const reason = {

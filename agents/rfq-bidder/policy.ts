@@ -88,7 +88,7 @@ const strategy = (pinned: readonly Denomination[]) =>
     openBidsUsdMicrosMax: usdMicros(),
     /** Least that winning must be expected to bring, after spread, shade and gas. */
     gainUsdMicrosMin: usdMicros(),
-    /** What each signer may lose, gas included, before it has won ten, and pay for bids that lose between one that is won and the next. */
+    /** What each signer may lose, gas included, before it has won ten, and pay for bids that lose until wins have paid it back. */
     explorationUsdMicros: positiveUsdMicros().default(2_000_000_000n),
     /** How far what came of other lots may move what one is taken to be worth, either way. */
     shadeBpsMax: bps().default(300),

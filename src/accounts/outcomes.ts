@@ -77,7 +77,7 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   const asVoid = { ...asLost, isVoid: true } as const
   if (moved.length === 0) {
     if (told.some(({ isRaceLost }) => isRaceLost)) return asLost
-    return told.every(({ isOver }) => isOver) ? asVoid : null
+    return told.every(({ hasFailed }) => hasFailed) ? asVoid : null
   }
   if ((came.length > 0 || isLost) && markUsdMicros > 0n) {
     const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
@@ -95,6 +95,8 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
     }
   }
   if (netOf(moved).length > 0 || settledOn(lastMs) === undefined) return null
-  const last = told.findLast(({ said, isTakenBack }) => said !== undefined || isTakenBack)
+  const last = told.findLast(
+    ({ said, isTakenBack, hasFailed }) => isTakenBack || (said !== undefined && !hasFailed),
+  )
   return last?.isTakenBack ? asVoid : asLost
 }

@@ -16,6 +16,8 @@ export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
     readonly isRaceLost: boolean
     /** It took back what was given before. */
     readonly isTakenBack: boolean
+    /** It is over, and was without effect. */
+    readonly hasFailed: boolean
     /** Whether the journal has it; one that was restored from before it has not. */
     readonly isKnown: boolean
   }
@@ -43,6 +45,7 @@ export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow)
     isOver: isTerminal(state),
     isRaceLost: offer !== undefined && (state === 'reverted' || state === 'superseded'),
     isTakenBack: kind === 'cancel' && state === 'succeeded',
+    hasFailed: isTerminal(state) && state !== 'succeeded',
   }
 }
 
@@ -54,6 +57,7 @@ const untold = (id: string): Told => ({
   isOver: false,
   isRaceLost: false,
   isTakenBack: false,
+  hasFailed: false,
   isKnown: false,
 })
 

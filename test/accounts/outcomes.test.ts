@@ -50,7 +50,16 @@ const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
   },
 })
 const unsaid = (id: string, opportunity: string): Told => ({
-  ...{ id, createdAtMs: 0, opportunity, isOver: true, isRaceLost: false, isTakenBack: false, isKnown: true },
+  ...{
+    id,
+    createdAtMs: 0,
+    opportunity,
+    isOver: true,
+    isRaceLost: false,
+    isTakenBack: false,
+    hasFailed: false,
+    isKnown: true,
+  },
 })
 const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
 const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
@@ -250,10 +259,12 @@ it('counts a race as lost that cost gas alone, and keeps of what is not decided 
     undecided: [],
   })
   // What failed by itself was no race.
-  expect(outcomesOf(pages, known(bid('a')))).toEqual({
+  expect(outcomesOf(pages, known({ ...bid('a'), hasFailed: true }))).toEqual({
     decided: [{ of: ['bid', 'asset:sBTC'], came: null, netUsd: -1, isVoid: true, atMs: MINUTE_MS }],
     undecided: [],
   })
+  // Where it had an effect, what it moved may be on the next page.
+  expect(outcomesOf(pages, known(bid('a'))).decided).toEqual([])
   const open = pagesOf([0, 100_000, []], [1, 100_000, [gas, line({ assets: 7n }), pays]])
   expect(outcomesOf(open, known(bid('a'))).undecided).toMatchObject([{ lines: [gas, pays] }])
 })
@@ -265,6 +276,12 @@ it('counts of a bid that was taken back what it cost, and neither as won nor as 
   const of = (...all: readonly Told[]) => decided(pages, known(bid('a'), ...all))
   expect(of(takenBack)).toMatchObject([{ came: null, netUsd: -1, isVoid: true }])
   expect(of(unsaid('b', 'lot 1'))[0]).not.toHaveProperty('isVoid')
+  // That another bid for it failed then makes it no loss to others.
+  const failed = { ...bid('c'), createdAtMs: 1, hasFailed: true }
+  const tried = pagesOf([20, 100_000, [{ ...gas, workflowId: 'c' }]], [90, 100_000, []])
+  expect(decided([...pages, ...tried], known(bid('a'), takenBack, failed))).toMatchObject([
+    { netUsd: -2, isVoid: true },
+  ])
   // It bid again, and lost.
   const [opened, first, second] = pages
   const again = { ...bid('c'), createdAtMs: 1 }

@@ -1,4 +1,5 @@
 import {
+  counted,
   type Denomination,
   DURATION,
   GAS,
@@ -54,7 +55,7 @@ export function slackIn(
   bounds: readonly StrategyBound[],
   assets: readonly Denomination[],
 ): readonly Slack[] {
-  const own = bounds.filter(({ isForPeople }) => isForPeople !== true)
+  const own = bounds.filter(({ coversMore }) => coversMore !== true)
   const wide = pairsIn(file, own).flatMap(({ mine, is, limit }) =>
     limit === undefined || is === 'same' || is === 'leaves'
       ? []
@@ -66,8 +67,8 @@ export function slackIn(
       if (nearest === undefined || nearest.times < TIMES) return []
       const { mine, limit, is, times } = nearest
       const size = Number.isFinite(times)
-        ? `${Math.floor(times)} times as ${is === 'atMost' ? 'much' : 'little'} as`
-        : 'which holds nothing, beside'
+        ? `${counted(BigInt(Math.floor(times)), 'times')} as ${is === 'atMost' ? 'much' : 'little'} as`
+        : 'which asks for nothing, beside'
       return {
         path: limit.path,
         problem: `${limit.path.join('.')} is ${limit.text}, ${size} ${mine.path.join('.')}, ${mine.text}: it lets through what the strategy never asks for`,

@@ -156,7 +156,7 @@ export const assetManagerSanity: RoleSanity<Limits> = {
     { of: 'borrowerMax', is: 'atMost', to: 'guard.sanity.borrowerMax' },
     { of: 'marketMax', is: 'atMost', to: 'guard.sanity.marketMax' },
     { of: 'closeMargin', is: 'atLeast', to: 'guard.sanity.closeMargin' },
-    { of: 'pause', is: 'atMost', to: 'guard.sanity.pauseMax', isForPeople: true },
+    { of: 'pause', is: 'atMost', to: 'guard.sanity.pauseMax', coversMore: true },
     { of: 'badDebtMax', is: 'atLeast', to: 'guard.sanity.badDebtMax' },
   ],
   checks: (limits) => [

@@ -86,8 +86,8 @@ export type StrategyBound = {
   readonly to: string
   /** What counts where the file does not say one of them; absent where both have to be said. */
   readonly otherwise?: { readonly of: string; readonly to: string }
-  /** Whether people ask for much more by hand than the strategy does. */
-  readonly isForPeople?: true
+  /** Whether the limit is there for more than that: gas beside the tip, a sale, what people submit by hand. */
+  readonly coversMore?: true
 }
 
 /** A role's own judgements, and the schema of the limits that they keep: `guard.sanity` of its policy. */

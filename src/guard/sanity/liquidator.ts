@@ -244,12 +244,27 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     { of: 'inventoryMax', is: 'atMost', to: 'guard.sanity.inventoryMax.*' },
     { of: 'venue', is: 'same', to: 'guard.sanity.exits.venue' },
     { of: 'saleMax', is: 'atMost', to: 'guard.sanity.exits.saleMax' },
-    { of: 'exitDiscountMax', is: 'atMost', to: 'guard.sanity.exitDiscountMax', otherwise: DISCOUNT },
-    { of: 'exitDiscountMax', is: 'atLeast', to: 'guard.sanity.exitDiscountMax', otherwise: DISCOUNT },
+    {
+      of: 'exitDiscountMax',
+      is: 'atMost',
+      to: 'guard.sanity.exitDiscountMax',
+      otherwise: DISCOUNT,
+      coversMore: true,
+    },
+    {
+      of: 'exitDiscountMax',
+      is: 'atLeast',
+      to: 'guard.sanity.exitDiscountMax',
+      otherwise: DISCOUNT,
+      coversMore: true,
+    },
     // The tip is a part of the gas.
-    { of: 'tipShareMax', is: 'atMost', to: 'guard.sanity.gasShare', otherwise: { of: '50 %', to: '90 %' } },
-    { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
-    { of: 'repayPerHourMax', is: 'atMost', to: 'limits.perHour.movedMax' },
+    {
+      ...{ of: 'tipShareMax', is: 'atMost', to: 'guard.sanity.gasShare', coversMore: true },
+      otherwise: { of: '50 %', to: '90 %' },
+    },
+    { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax', coversMore: true },
+    { of: 'repayPerHourMax', is: 'atMost', to: 'limits.perHour.movedMax', coversMore: true },
   ],
   checks: (limits) => [
     [

@@ -244,7 +244,7 @@ export const rfqBidderSanity: RoleSanity<BidLimits> = {
     { of: 'lastCall', is: 'atMost', to: 'guard.sanity.book.lastCall' },
     { of: 'expiryAfterClose', is: 'atMost', to: 'guard.sanity.bindsAfterCloseMax' },
     { of: 'stepMax', is: 'atMost', to: 'guard.sanity.raiseMax' },
-    { of: 'bidMax', is: 'atMost', to: 'limits.perWorkflow.movedMax' },
+    { of: 'bidMax', is: 'atMost', to: 'limits.perWorkflow.movedMax', coversMore: true },
   ],
   checks: (limits) => {
     const onDesk = (judge: SanityCheck['judge'], relies: readonly string[]): SanityCheck => ({

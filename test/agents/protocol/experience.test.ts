@@ -24,7 +24,7 @@ const times = (count: number, of: readonly string[], error: number | null) =>
 describe('what became of what was said', () => {
   it('counts a case under each of its names once, lost ones without an error', () => {
     expect(after(times(1, ['bid', 'bid', 'asset:A'], -0.5))).toEqual([
-      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5, sinceWonUsd: 0 },
+      { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5, unpaidUsd: 0 },
       {
         of: 'asset:A',
         decided: 1,
@@ -33,11 +33,11 @@ describe('what became of what was said', () => {
         squares: 0.25,
         gains: -0.5,
         netUsd: -5,
-        sinceWonUsd: 0,
+        unpaidUsd: 0,
       },
     ])
     expect(after(times(1, ['bid'], null))).toEqual([
-      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0, netUsd: -5, sinceWonUsd: 5 },
+      { of: 'bid', decided: 1, won: 0, errors: 0, squares: 0, gains: 0, netUsd: -5, unpaidUsd: 5 },
     ])
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
@@ -58,7 +58,7 @@ describe('what became of what was said', () => {
           squares: 0.009 + 0.001,
           gains: 0,
           netUsd: 0,
-          sinceWonUsd: 0,
+          unpaidUsd: 0,
         },
       ],
       ['bid'],
@@ -75,17 +75,20 @@ describe('what became of what was said', () => {
     expect(of('bad')).toBeLessThan(-0.033)
     expect(of('good')).toBeGreaterThan(-0.005)
   })
-  it('adds up dollars, which do not fade, and what was paid since the last one was won', () => {
+  it('adds up dollars, which do not fade, and what was paid that no win has paid back', () => {
     const lost = times(1_000, ['bid'], null)
-    const [won] = times(1, ['bid'], 0.1)
     const figures = (...cases: readonly (readonly Case[])[]) =>
-      after(cases.flat()).map(({ netUsd, sinceWonUsd }) => [netUsd, sinceWonUsd])
+      after(cases.flat()).map(({ netUsd, unpaidUsd }) => [netUsd, unpaidUsd])
     expect(figures(lost)).toEqual([[-5_000, 5_000]])
-    expect(figures(lost, won === undefined ? [] : [won], lost.slice(0, 3))).toEqual([[-5_020, 15]])
+    const win = (netUsd: number): readonly Case[] => [{ of: ['bid'], came: { error: 0, gain: 0 }, netUsd }]
+    expect(figures(lost, win(1_200), lost.slice(0, 3))).toEqual([[-3_815, 3_815]])
+    expect(figures(lost, win(9_000), lost.slice(0, 3))).toEqual([[3_985, 15]])
+    // One that lost money was paid for by itself.
+    expect(figures(lost, win(-70))).toEqual([[-5_070, 5_000]])
   })
   it('counts of what was taken back, or failed by itself, what it cost alone', () => {
     const back: Case = { of: ['bid'], came: null, netUsd: -5, isVoid: true }
-    expect(after([back, back])).toMatchObject([{ decided: 0, won: 0, netUsd: -10, sinceWonUsd: 10 }])
+    expect(after([back, back])).toMatchObject([{ decided: 0, won: 0, netUsd: -10, unpaidUsd: 10 }])
   })
   it('goes no further from the prior than it allows', () => {
     const meanOf = (error: number) => expectError(after(times(40, ['bid'], error)), ['bid'], PRIOR).mean

@@ -140,7 +140,7 @@ describe('a bid in a sealed book', () => {
     decided: 30,
     gains: 0.1,
     netUsd: 1_000,
-    sinceWonUsd: 0,
+    unpaidUsd: 0,
     ...usual,
   }))
   const withRfq = (changes: Partial<RfqSeen>, around: Partial<Observed> = {}) =>
@@ -162,7 +162,7 @@ describe('a bid in a sealed book', () => {
         squares: 0,
         gains: 0,
         netUsd: -1,
-        sinceWonUsd: 1,
+        unpaidUsd: 1,
       },
     ]
     const bidAfter = (lost: number, won = 0) =>
@@ -225,8 +225,8 @@ describe('a bid in a sealed book', () => {
 })
 
 describe('a bidder that pays for what it does not win', () => {
-  const after = (netUsd: number, won = 9, sinceWonUsd = 0) => [
-    { of: 'bid', decided: 30, won, errors: -0.08463, squares: 0.00127, gains: 0.1, netUsd, sinceWonUsd },
+  const after = (netUsd: number, won = 9, unpaidUsd = 0) => [
+    { of: 'bid', decided: 30, won, errors: -0.08463, squares: 0.00127, gains: 0.1, netUsd, unpaidUsd },
   ]
   const rules = policy({ explorationUsdMicros: 2_000_000_000n })
   const seen = (...of: Parameters<typeof after>) => withRfq({}, { experience: after(...of) })

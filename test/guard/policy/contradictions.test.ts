@@ -46,10 +46,10 @@ it('a limit is slack from ten times as wide on, by the widest that the strategy 
   ])
   expect(slack({ least: '10 USD' }, { least: '0 USD' })).toEqual([
     expect.stringContaining(
-      'guard.sanity.least is 0 USD, which holds nothing, beside strategy.least, 10 USD:',
+      'guard.sanity.least is 0 USD, which asks for nothing, beside strategy.least, 10 USD:',
     ),
   ])
-  const people = [{ ...both[0], isForPeople: true }] as const
+  const people = [{ ...both[0], coversMore: true }] as const
   expect(slackIn({ strategy: { max: '1 min' }, guard: { sanity: { max: '1 h' } } }, people, [])).toEqual([])
   // What asks for nothing, or for something else, says nothing of a limit.
   expect(slack({ least: '0 USD' }, { least: '0 USD' })).toEqual([])

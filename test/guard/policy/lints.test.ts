@@ -91,10 +91,10 @@ describe('what loads and binds little', () => {
     )
     expect(said).toEqual([
       expect.stringMatching(
-        /guard\.sanity\.profitMin is 0\.001 USD, 1000 times as little as strategy\.profitMin, 1 USD/,
+        /guard\.sanity\.profitMin is 0\.001 USD, 1,000 times as little as strategy\.profitMin, 1 USD/,
       ),
       expect.stringMatching(
-        /guard\.sanity\.inventoryMax\.sBTC is 5,000 sBTC, 1000 times as much as strategy\./,
+        /guard\.sanity\.inventoryMax\.sBTC is 5,000 sBTC, 1,000 times as much as strategy\./,
       ),
     ])
   })

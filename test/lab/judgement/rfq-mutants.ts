@@ -44,7 +44,7 @@ const lossesForgotten = seeing(({ experience }) => ({
   experience: experience.map((one) => ({ ...one, decided: one.won })),
 }))
 const costsForgotten = seeing(({ experience }) => ({
-  experience: experience.map((one) => ({ ...one, netUsd: 0, sinceWonUsd: 0 })),
+  experience: experience.map((one) => ({ ...one, netUsd: 0, unpaidUsd: 0 })),
 }))
 const secondPriceIgnored = seeing(({ prices }) => ({
   prices: prices.map((price) => ({ ...price, reference: price.oracle })),
