@@ -12,7 +12,7 @@ describe('a line through the proxy', () => {
   let server: Server
   let proxy: TcpProxy
   /** What the server has received, all lines together, and how many ended; it answers each piece with the piece. */
-  let seen: { received: string; ended: number }
+  let seen: { received: string; ended: number; pieces: { text: string; atMs: number }[] }
   const clients = new Set<Socket>()
   const line = async () => {
     const client = connect(proxy.port, proxy.host)
@@ -42,11 +42,12 @@ describe('a line through the proxy', () => {
 
   beforeEach(async () => {
     // Of this test alone: the lines of the one before may still be ending.
-    const own = { received: '', ended: 0 }
+    const own: typeof seen = { received: '', ended: 0, pieces: [] }
     seen = own
     server = createServer((socket) => {
       socket.setEncoding('utf8').on('data', (piece) => {
         own.received += piece
+        own.pieces.push({ text: String(piece), atMs: performance.now() })
         socket.write(piece)
       })
       socket.on('error', () => undefined)
@@ -77,9 +78,13 @@ describe('a line through the proxy', () => {
 
   it('loses what goes to the server, and what follows on that line when new ones pass again', async () => {
     const one = await line()
-    proxy.setRule('toServer', { kind: 'drop' })
+    let dropped = 0
+    proxy.setRule('toServer', () => {
+      dropped += 1
+      return { kind: 'drop' }
+    })
     one.say('lost')
-    await sleep(50)
+    await soon(() => dropped).toBe(1)
     proxy.setRule('toServer', null)
     one.say('lost too')
     const other = await line()
@@ -127,15 +132,18 @@ describe('a line through the proxy', () => {
   it('delays each piece, in order, in one direction', async () => {
     proxy.setRule('toClient', { kind: 'delay', ms: 100 })
     const one = await line()
-    const sentAt = performance.now()
+    const heard: typeof seen.pieces = []
+    one.client.on('data', (piece) => heard.push({ text: String(piece), atMs: performance.now() }))
     for (const text of ['a', 'b', 'c']) {
       one.say(text)
-      await sleep(10)
+      await soon(() => seen.received).toContain(text)
     }
-    expect(seen.received).toBe('abc')
-    expect(one.heard()).toBe('')
     await soon(() => one.heard()).toBe('abc')
-    expect(performance.now() - sentAt).toBeGreaterThan(115)
+    const atMsOf = (pieces: typeof heard, text: string) =>
+      pieces.find((piece) => piece.text.includes(text))?.atMs ?? Number.NaN
+    // It went to the server at once: on the way back it took all of that, less what a clock of whole milliseconds rounds.
+    for (const text of ['a', 'b', 'c'])
+      expect(atMsOf(heard, text) - atMsOf(seen.pieces, text)).toBeGreaterThan(98)
   })
 
   it('cuts a line after so many bytes have arrived at the server', async () => {
