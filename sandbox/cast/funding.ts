@@ -9,6 +9,7 @@ import {
 } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { TRANSFER_PROFILES } from '../../src/service/contract/workflow-inputs.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Call, Transactions } from '../chain/transactions.ts'
 import { eligibilityRegistryAbi, lendingVaultAbi } from '../contracts/abis.ts'
 import type { Deployment } from '../deploy/deploy.ts'
@@ -54,7 +55,7 @@ export async function fundCast(
 
 /** What the faucet gives away is the deployer's: enough for a million claims. */
 async function giveCoins(rpcUrl: string, keys: SandboxKeys): Promise<void> {
-  const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
+  const tester = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { ...TO_CHAIN, batch: true }) })
   await tester.setBalance({ address: privateKeyToAddress(keys.deployer), value: parseEther('1000000') })
   const others = [
     ...Object.values(keys.roles).map(({ privateKey }) => privateKey),

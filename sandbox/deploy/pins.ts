@@ -1,5 +1,6 @@
 import { type Address, createPublicClient, type Hex, http, keccak256 } from 'viem'
 import { RolekeeperError } from '../../src/errors.ts'
+import { TO_CHAIN } from '../chain/to-chain.ts'
 import type { Deployment } from './deploy.ts'
 
 type Pin = { readonly address: Address; readonly codeHash: Hex }
@@ -52,7 +53,7 @@ export async function readPins(
   rpcUrl: string,
   { namespace, contracts }: Deployment,
 ): Promise<DeploymentPins> {
-  const reader = createPublicClient({ transport: http(rpcUrl, { batch: true, retryCount: 0 }) })
+  const reader = createPublicClient({ transport: http(rpcUrl, { ...TO_CHAIN, batch: true }) })
   const names = Object.keys(contracts)
   const codes = await Promise.all(Object.values(contracts).map(({ address }) => reader.getCode({ address })))
   const hashes = new Map<Address, Hex>()

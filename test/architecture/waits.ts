@@ -54,6 +54,11 @@ const HABITS: readonly Habit[] = [
     stands: {},
   },
   {
+    found: /\btransport: http\((?![^;\n]*(?:TO_CHAIN|timeout))/g,
+    says: 'asks a chain with a limit of ten seconds, which a busy machine takes: use TO_CHAIN',
+    stands: {},
+  },
+  {
     found: /\btimeout: \d|^ *\}, \d+_\d{3}\)$|\bAbortSignal\.timeout\(\d/gm,
     says: 'has a limit in milliseconds of its own: vitest.config.ts has the one for all',
     stands: {

@@ -1,6 +1,7 @@
 import { createTestClient, createWalletClient, http, parseEther, publicActions, zeroAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, it, onTestFinished } from 'vitest'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { followCanonicalChain } from '../../src/chain/canonical.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import { NO_TRANSACTION } from '../../src/chain/nodes.ts'
@@ -10,7 +11,7 @@ import { startAnvil, testChainId } from '../support/anvil.ts'
 it('a nonce that an authorization by our key took is seen at the head that holds it, also beside a transaction of ours', async () => {
   const chain = await startAnvil()
   onTestFinished(() => chain.stop())
-  const transport = http(chain.rpcUrl)
+  const transport = http(chain.rpcUrl, TO_CHAIN)
   const client = createTestClient({ mode: 'anvil', transport }).extend(publicActions)
   const walletOf = () => createWalletClient({ account: privateKeyToAccount(generatePrivateKey()), transport })
   const [ours, other] = [walletOf(), walletOf()]

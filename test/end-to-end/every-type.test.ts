@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Address, createPublicClient, encodeFunctionData, http, parseUnits } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { assetAbi, lendingVaultAbi, partnerChannelAbi } from '../../sandbox/contracts/abis.ts'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
@@ -33,7 +34,7 @@ const signerOf = (role: string): Address => {
 }
 const at = (name: keyof TestSandbox['deployment']['contracts']): Address =>
   sandbox.deployment.contracts[name].address
-const client = () => createPublicClient({ transport: http(sandbox.info.rpcUrl) })
+const client = () => createPublicClient({ transport: http(sandbox.info.rpcUrl, TO_CHAIN) })
 
 /** Start a keeper that only does what it is told; whatever is held for a person is approved at once. */
 async function begin(mode: 'live' | 'shadow'): Promise<void> {

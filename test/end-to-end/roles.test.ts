@@ -2,6 +2,7 @@ import { createPublicClient, erc20Abi, http } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SETTINGS_TYPES } from '../../agents/asset-manager/declared/settings-step.ts'
 import { agents } from '../../agents/index.ts'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { balancesOf } from '../../src/accounts/balances.ts'
 import { periodOf } from '../../src/accounts/period.ts'
@@ -57,7 +58,7 @@ async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<vo
   const pages = await pagesOf(config)
   assertWhole(pages)
   const period = periodOf(pages, 0)
-  const client = createPublicClient({ transport: http(sandbox.info.rpcUrl) })
+  const client = createPublicClient({ transport: http(sandbox.info.rpcUrl, TO_CHAIN) })
   for (const row of await checkAccounts(balancesOf(period), config)) {
     const { role, symbol, token, opening, received, paid, gas, unexplained, closing, onChain } = row
     const [address, blockNumber] = [row.signer, row.block]
@@ -101,7 +102,7 @@ it("brings every workflow type of every role to success by the agents' own decis
 }, async () => {
   expect(WORKFLOW_TYPES).toHaveLength(18)
   // The sandbox set the stage with the asset manager's key: what is not final yet would be nobody's in its accounts.
-  const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl) })
+  const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl, TO_CHAIN) })
   const begunAt = await client.getBlockNumber()
   const final = async () => (await client.getBlock({ blockTag: 'finalized' })).number
   await expect.poll(final).toBeGreaterThanOrEqual(begunAt)

@@ -1,5 +1,6 @@
 import { createPublicClient, http } from 'viem'
 import { expect, it } from 'vitest'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { SCENARIOS, type Scenario } from '../../sandbox/story/scenarios.ts'
 import { shadow } from '../../src/cli/commands/shadow.ts'
 import { createRoleSession, type RoleSession } from '../support/role-session.ts'
@@ -19,7 +20,7 @@ async function audited({ sandbox: { info } }: RoleSession): Promise<ReadonlySet<
 
 /** Of every role's signer, on the chain. */
 const transactionCounts = ({ sandbox, config }: RoleSession) => {
-  const chain = createPublicClient({ transport: http(sandbox.chain.rpcUrl, { retryCount: 0 }) })
+  const chain = createPublicClient({ transport: http(sandbox.chain.rpcUrl, TO_CHAIN) })
   return Promise.all(config.agents.map(({ signer: { address } }) => chain.getTransactionCount({ address })))
 }
 

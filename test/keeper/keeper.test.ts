@@ -120,8 +120,14 @@ inOrder('a keeper on one chain', () => {
 
   it('survives a reorg of the block that it landed in', async () => {
     const { borrower, keeper, is } = await underWater()
+    await keeper.until(is('cleared'))
+    // One block holds it, and none follows that would make it final.
+    await world.mineEvery(0)
+    await keeper.untilSlot(is('in_flight'), 'sent')
+    await world.scene.client.mine({ blocks: 1 })
     await keeper.untilSlot(is('in_flight'), 'mined')
     await world.scene.rpc('anvil_reorg', 1, [])
+    await world.mineEvery(1)
     await keeper.until(is('succeeded'))
     expect(await world.liquidated(borrower)).toHaveLength(1)
   })

@@ -2,6 +2,7 @@ import { createTestClient, http, keccak256, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Chain } from '../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { createNodes } from '../../src/chain/http-nodes.ts'
 import type { Nodes } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -34,7 +35,7 @@ let anvil: Chain
 let chainClient: ReturnType<typeof clientOf>
 let nodes: Nodes
 const clientOf = ({ rpcUrl }: Chain) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl) }).extend(publicActions)
+  createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN) }).extend(publicActions)
 
 beforeAll(async () => {
   const started = await Promise.all([startRedis(DURABLE), startAnvil()])

@@ -5,6 +5,7 @@ import { createTestClient, http, publicActions } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { BLOCKS_KEPT } from '../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { lower } from '../../sandbox/indexer/logs.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
@@ -142,7 +143,9 @@ inOrder('one sandbox', () => {
 
   it('goes on when the chain has dropped what its index was made of', async () => {
     const clientOf = ({ chain: { rpcUrl } }: TestSandbox) =>
-      createTestClient({ mode: 'anvil', transport: http(rpcUrl), cacheTime: 0 }).extend(publicActions)
+      createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN), cacheTime: 0 }).extend(
+        publicActions,
+      )
     const client = clientOf(sandbox)
     const { number } = sandbox.canonical.snapshot().block
     const [hash] = (await client.getBlock({ blockNumber: BigInt(sandbox.deployment.startBlock) + 1n }))

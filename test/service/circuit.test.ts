@@ -1,11 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 import { leapingClock } from './clocks.ts'
 import { type Answer, collection, failure, json, type Scripted, startScripted } from './scripted-service.ts'
 
 const good: Answer = (_, response) => json(response, 200, collection([]))
 const bad: Answer = (_, response) => json(response, 500, failure('broken', { retryable: false }))
-const timeouts = { connectMs: 500, headersMs: 1_000, bodyMs: 1_000, attemptMs: 400 }
+/** Nothing is given up here but by its caller. */
+const timeouts = {
+  ...{ connectMs: WAIT_MS_MAX, headersMs: WAIT_MS_MAX, bodyMs: WAIT_MS_MAX, attemptMs: WAIT_MS_MAX },
+}
 
 let service: Scripted
 let client: ServiceClient

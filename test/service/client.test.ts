@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { RolekeeperError } from '../../src/errors.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 import { RESPONSE_BYTES_MAX, type ServiceTimeouts } from '../../src/service/http.ts'
+import { WAIT_MS_MAX } from '../support/until.ts'
 import { leapingClock } from './clocks.ts'
 import {
   type Answer,
@@ -15,7 +16,10 @@ import {
 
 const A = `0x${'a1'.repeat(20)}`
 const SECRET = 'sk_canary_5f1d'
-const SHORT: ServiceTimeouts = { connectMs: 500, headersMs: 150, bodyMs: 150, attemptMs: 400 }
+/** Nothing is given up, however busy the machine is. */
+const PATIENT: ServiceTimeouts = {
+  ...{ connectMs: WAIT_MS_MAX, headersMs: WAIT_MS_MAX, bodyMs: WAIT_MS_MAX, attemptMs: WAIT_MS_MAX },
+}
 
 const market = (id: string, more = {}) => ({ id, chainId: 1, address: A, ...more })
 const prepared = {
@@ -54,7 +58,7 @@ const failed = async (promise: Promise<unknown>): Promise<RolekeeperError> =>
 beforeEach(async () => {
   clock = leapingClock()
   service = await startScripted((_, response) => json(response, 200, collection([])))
-  connect(SHORT)
+  connect(PATIENT)
 })
 afterEach(async () => {
   await client.close()
@@ -315,6 +319,8 @@ test('takes the calldata of a contract as it is, up to the bytes of an answer', 
 })
 
 test('sends a prepare again byte for byte after a reset, a timeout, a 5xx and a conflict in progress', async () => {
+  // Of four attempts one is given up by its time, and the others have to come within it.
+  connect({ ...PATIENT, attemptMs: 2_000 })
   answering(
     (_, response) => response.destroy(),
     () => undefined,
@@ -386,7 +392,7 @@ test('paces itself by the limit headers before it is refused', async () => {
 
 test('gives up on missing headers and on a silent body, each by its own limit', async () => {
   // undici's timers are coarse: a limit under a second fires after about one.
-  connect({ ...SHORT, attemptMs: 5_000 })
+  connect({ ...PATIENT, headersMs: 150, bodyMs: 150 })
   service.script.answer = (request, response) => {
     if (request.path === '/v1/assets') response.writeHead(200).write('{')
   }
@@ -396,6 +402,7 @@ test('gives up on missing headers and on a silent body, each by its own limit', 
 })
 
 test('gives up on a body that drips', async () => {
+  connect({ ...PATIENT, attemptMs: 400 })
   answering((_, response) => {
     response.writeHead(200)
     const drip = setInterval(() => response.write(' '), 40)
@@ -464,7 +471,7 @@ test('registers a transaction under the key it is given, and reads eligibility w
 
 test('refuses a key that cannot be sent, without printing it', () => {
   for (const secretKey of ['', 'two words', 'line\n', 'ключ']) {
-    const make = () => createServiceClient({ baseUrl: service.url, secretKey, timeouts: SHORT }, clock)
+    const make = () => createServiceClient({ baseUrl: service.url, secretKey, timeouts: PATIENT }, clock)
     expect(make).toThrow('The secret key is empty or holds a character that no key has.')
   }
 })

@@ -10,6 +10,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Chain } from '../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { startAnvil } from './anvil.ts'
 import { type NodeProxy, startNodeProxy } from './node-proxy.ts'
 import { receiptActions } from './receipts.ts'
@@ -19,11 +20,11 @@ let chain: Chain
 let proxy: NodeProxy
 
 const direct = () =>
-  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, { retryCount: 0 }) })
+  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN) })
     .extend(publicActions)
     .extend(receiptActions)
 const through = () =>
-  createTestClient({ mode: 'anvil', transport: http(proxy.url, { retryCount: 0 }) }).extend(publicActions)
+  createTestClient({ mode: 'anvil', transport: http(proxy.url, TO_CHAIN) }).extend(publicActions)
 
 /** Ask the proxy as JSON-RPC, whatever it answers. */
 async function rpc(...calls: readonly [method: string, ...params: unknown[]][]): Promise<unknown[]> {
@@ -37,7 +38,7 @@ async function rpc(...calls: readonly [method: string, ...params: unknown[]][]):
 
 /** Send a transaction; anvil answers before the block is there that it mines for it. */
 async function sendOne(): Promise<Hex> {
-  const wallet = createWalletClient({ account, transport: http(chain.rpcUrl) })
+  const wallet = createWalletClient({ account, transport: http(chain.rpcUrl, TO_CHAIN) })
   const hash = await wallet.sendTransaction({ to: account.address, chain: null })
   await direct().waitForTransactionReceipt({ hash })
   return hash

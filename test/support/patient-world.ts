@@ -1,4 +1,5 @@
 import { createClient, http, rpcSchema } from 'viem'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Keeper } from '../../src/keeper/keeper.ts'
@@ -54,7 +55,7 @@ export function createPatientWorld(
   clock: HeldClock,
 ): PatientWorld {
   const anvil = createClient({
-    transport: http(chain.rpcUrl, { retryCount: 0 }),
+    transport: http(chain.rpcUrl, TO_CHAIN),
     rpcSchema: rpcSchema<SetTime>(),
   })
   /** Looks since each came to where it is. */

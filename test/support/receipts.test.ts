@@ -1,6 +1,7 @@
 import { createTestClient, http, parseEther, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { expect, test } from 'vitest'
+import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { startAnvil } from './anvil.ts'
 import { startNodeProxy } from './node-proxy.ts'
 import { receiptActions } from './receipts.ts'
@@ -11,7 +12,7 @@ test('waits for a receipt that the node tells of after its block, which is the l
   let lateAnswers = 2
   const change = (receipt: unknown) => (lateAnswers-- > 0 ? null : receipt)
   proxy.setFaults({ methods: ['eth_getTransactionReceipt'], deed: { kind: 'change', change } })
-  const client = createTestClient({ mode: 'anvil', transport: http(proxy.url, { retryCount: 0 }) })
+  const client = createTestClient({ mode: 'anvil', transport: http(proxy.url, TO_CHAIN) })
     .extend(publicActions)
     .extend(receiptActions)
     .extend(walletActions)

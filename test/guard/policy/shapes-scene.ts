@@ -15,6 +15,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { startNodeFront } from '../../../sandbox/chain/node-front.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createNodes } from '../../../src/chain/http-nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { loadYaml } from '../../../src/config/yaml.ts'
@@ -70,7 +71,7 @@ export async function createShapes(token = 'Token') {
     ...{ read: [front.url], send: [front.url], agree: 1, finality: 'finalized' as const },
     ...{ timeoutMs: 5_000, pollMs: 50, clock: { ...systemClock, nowMs: () => 0 } },
   })
-  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), cacheTime: 0 })
+  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN), cacheTime: 0 })
     .extend(publicActions)
     .extend(receiptActions)
     .extend(walletActions)

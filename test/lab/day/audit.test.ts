@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPublicClient, http } from 'viem'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import type { Inclusion } from '../../../src/workflow/slot.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -58,7 +59,7 @@ async function audit(answer: (hash: string) => object | undefined) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const chain = createPublicClient({ transport: http(`http://127.0.0.1:${port}`, { retryCount: 0 }) })
+  const chain = createPublicClient({ transport: http(`http://127.0.0.1:${port}`, TO_CHAIN) })
   const problems = await findProblems({ directory, chainId: 31_337, signers: [] }, chain, WORKFLOWS)
   server.closeAllConnections()
   server.close()

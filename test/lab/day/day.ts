@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createPublicClient, http, type PublicClient } from 'viem'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { balancesOf } from '../../../src/accounts/balances.ts'
 import { periodOf } from '../../../src/accounts/period.ts'
 import { sandboxConfig } from '../../../src/cli/sandbox-config.ts'
@@ -136,7 +137,7 @@ async function start(
         })
     })
     const chain = createPublicClient({
-      transport: http(config.chain.nodes.read[0]?.reveal(), { retryCount: 0 }),
+      transport: http(config.chain.nodes.read[0]?.reveal(), TO_CHAIN),
       cacheTime: 0,
     })
     await keeper.start()

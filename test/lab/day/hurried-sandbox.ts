@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { createTestClient, http, publicActions } from 'viem'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { startSandbox } from '../../../sandbox/sandbox.ts'
 import { scenarioOf } from '../../../sandbox/story/scenarios.ts'
 import type { Clock } from '../../../src/clock.ts'
@@ -45,9 +46,7 @@ process.send?.({ type: 'ready' })
  * as on a chain that misses slots: were each a second after the one before, the chain would fall behind the clock for good.
  */
 async function mine(rpcUrl: string, { nowMs, sleep }: Clock, signal: AbortSignal): Promise<void> {
-  const chain = createTestClient({ mode: 'anvil', transport: http(rpcUrl, { retryCount: 0 }) }).extend(
-    publicActions,
-  )
+  const chain = createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN) }).extend(publicActions)
   let timeS = (await chain.getBlock()).timestamp
   while (!signal.aborted) {
     const nextS = BigInt(Math.floor(nowMs() / 1_000))

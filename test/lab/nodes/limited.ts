@@ -1,5 +1,6 @@
 import { createPublicClient, http } from 'viem'
 import { agents } from '../../../agents/index.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { invariant } from '../../../src/errors.ts'
 import { type NodeFault, type NodeProxy, startNodeProxy } from '../../support/node-proxy.ts'
@@ -30,7 +31,7 @@ export async function runLimited(limit: string, faults: readonly NodeFault[]): P
   try {
     invariant(proxy !== undefined, 'the session asks for its way to the node')
     proxy.setFaults(...faults)
-    const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl) })
+    const client = createPublicClient({ transport: http(session.sandbox.info.rpcUrl, TO_CHAIN) })
     const first = await client.getBlockNumber()
     const { until } = await session.begin('live')
     const succeeded = Object.fromEntries(ROLES.map((role) => [role, 0]))

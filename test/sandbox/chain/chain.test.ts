@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createTestClient, http, parseEther, publicActions } from 'viem'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Chain, startChain } from '../../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { until } from '../../support/until.ts'
 
 const chainId = 731_337
@@ -41,9 +42,7 @@ async function start(port?: number): Promise<Chain> {
 }
 
 const clientOf = ({ rpcUrl }: { rpcUrl: string }) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl, { retryCount: 0 }), cacheTime: 0 }).extend(
-    publicActions,
-  )
+  createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN), cacheTime: 0 }).extend(publicActions)
 
 /** Whether a process runs; one that only waits for init to reap it does not. */
 function isRunning(pid: number): boolean {

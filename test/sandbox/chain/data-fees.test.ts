@@ -18,6 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Chain, startChain } from '../../../sandbox/chain/chain.ts'
 import { type NodeFront, startNodeFront } from '../../../sandbox/chain/node-front.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { l1BlockAbi } from '../../../sandbox/contracts/abis.ts'
 import { dataFeeCall, dataFeeWei } from '../../../src/chain/data-fee.ts'
 
@@ -28,7 +29,7 @@ let chain: Chain
 let front: NodeFront
 
 const connect = () =>
-  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, { retryCount: 0 }) })
+  createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN) })
     .extend(publicActions)
     .extend(walletActions)
 let client: ReturnType<typeof connect>

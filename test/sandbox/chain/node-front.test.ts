@@ -6,6 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Chain } from '../../../sandbox/chain/chain.ts'
 import { type NodeFront, startNodeFront } from '../../../sandbox/chain/node-front.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createNodes } from '../../../src/chain/http-nodes.ts'
 import type { SimulatedTransaction } from '../../../src/chain/nodes.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -22,7 +23,9 @@ let front: NodeFront
 beforeAll(async () => {
   chain = await startAnvil()
   front = await startNodeFront(chain.rpcUrl)
-  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) }).extend(publicActions)
+  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN) }).extend(
+    publicActions,
+  )
   await client.setBalance({ address: account.address, value: parseEther('1') })
   await client.setNonce({ address: account.address, nonce: NONCE })
   await client.mine({ blocks: 1 })

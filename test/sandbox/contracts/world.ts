@@ -13,6 +13,7 @@ import {
   walletActions,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import {
   assetAbi,
   eligibilityRegistryAbi,
@@ -172,7 +173,7 @@ export async function createWorld() {
 
 /** Mine each transaction, and throw where it reverts: anvil's own miner works a moment later, and says nothing of that. */
 function strict(rpcUrl: string) {
-  const { request } = http(rpcUrl, { retryCount: 0 })({})
+  const { request } = http(rpcUrl, TO_CHAIN)({})
   return custom({
     request: async ({ method, params }: { method: string; params?: unknown }) => {
       const answer = await request({ method, params })

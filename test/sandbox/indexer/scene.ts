@@ -15,6 +15,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
 import { BLOCKS_KEPT } from '../../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import {
   assetAbi,
   eligibilityRegistryAbi,
@@ -54,7 +55,7 @@ export async function createScene() {
       nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
       rpcUrls: { default: { http: [chain.rpcUrl] } },
     }),
-    transport: http(chain.rpcUrl, { retryCount: 0 }),
+    transport: http(chain.rpcUrl, TO_CHAIN),
     cacheTime: 0,
     pollingInterval: 5,
   })

@@ -2,6 +2,7 @@ import { createTestClient, http, parseUnits, publicActions } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
 import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { recoveryFundAbi } from '../../../sandbox/contracts/abis.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
@@ -22,9 +23,11 @@ test('closes each epoch when it is due, claims what it gave, and opens the next;
     deployerKey: keys.deployer,
     ...peopleOf(keys),
   })
-  const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl), cacheTime: 0 }).extend(
-    publicActions,
-  )
+  const client = createTestClient({
+    mode: 'anvil',
+    transport: http(chain.rpcUrl, TO_CHAIN),
+    cacheTime: 0,
+  }).extend(publicActions)
   const transactions = createTransactions(chain.rpcUrl, chain.chainId)
   const fund = { address: deployment.contracts.recoveryFund.address, abi: recoveryFundAbi } as const
   const ofStory = { fundAddress: fund.address, quoteAsset: deployment.contracts.sUSD.address }

@@ -4,6 +4,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { expect, onTestFinished, test } from 'vitest'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
 import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { lendingVaultAbi, partnerChannelAbi } from '../../../sandbox/contracts/abis.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
@@ -98,7 +99,7 @@ test('owners, partners and investors act on the chain, and none of their calls f
   const deployment = await deploySandbox({ rpcUrl, deployerKey: keys.deployer, ...peopleOf(keys) })
   const transactions = createTransactions(rpcUrl, chainId)
   await fundCast(rpcUrl, deployment, keys, transactions)
-  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl), cacheTime: 0 }).extend(
+  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN), cacheTime: 0 }).extend(
     publicActions,
   )
   const { ownedVault, partnerChannel, weatherVault, weatherChannel } = deployment.contracts

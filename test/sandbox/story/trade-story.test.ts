@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
 import { loadKeys, peopleOf } from '../../../sandbox/cast/keys.ts'
 import { BLOCKS_KEPT } from '../../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { deploySandbox } from '../../../sandbox/deploy/deploy.ts'
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
@@ -42,7 +43,7 @@ test('something is on offer at all times, rivals bid, and what is over is closed
     await chain.stop()
     removeDirectory(directory)
   })
-  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl), cacheTime: 0 }).extend(
+  const client = createTestClient({ mode: 'anvil', transport: http(rpcUrl, TO_CHAIN), cacheTime: 0 }).extend(
     publicActions,
   )
   const { snapshot } = canonical

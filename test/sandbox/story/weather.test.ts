@@ -7,6 +7,7 @@ import { marketOfBorrower } from '../../../sandbox/cast/borrowers.ts'
 import { fundCast } from '../../../sandbox/cast/funding.ts'
 import { loadKeys, peopleOf, type SandboxKeys } from '../../../sandbox/cast/keys.ts'
 import type { Chain } from '../../../sandbox/chain/chain.ts'
+import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { createTransactions } from '../../../sandbox/chain/transactions.ts'
 import { lendingMarketAbi, priceOracleAbi } from '../../../sandbox/contracts/abis.ts'
 import { type Deployment, deploySandbox } from '../../../sandbox/deploy/deploy.ts'
@@ -91,11 +92,12 @@ async function playUntil(tick: number, seed?: number): Promise<Weather> {
   await reached
   await weather.stop()
   // The chain mines a transaction a moment after it takes it.
-  await createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl) }).mine({ blocks: 1 })
+  await createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN) }).mine({ blocks: 1 })
   return weather
 }
 
-const reader = () => createPublicClient({ cacheTime: 0, transport: http(chain.rpcUrl, { batch: true }) })
+const reader = () =>
+  createPublicClient({ cacheTime: 0, transport: http(chain.rpcUrl, { ...TO_CHAIN, batch: true }) })
 
 const liquidatable = async () => {
   const flags = await Promise.all(

@@ -3,6 +3,7 @@ import { createPublicClient, encodeFunctionData, type Hex, http } from 'viem'
 import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
+import { TO_CHAIN } from '../../../../sandbox/chain/to-chain.ts'
 import { lendingVaultAbi, navOracleAbi } from '../../../../sandbox/contracts/abis.ts'
 import { CREDENTIAL_HEADERS, oracleResource } from '../../../../src/service/contract/assumptions.ts'
 import * as directory from '../../../../src/service/contract/directory-resources.ts'
@@ -100,7 +101,7 @@ async function live({ open, until, setPrice, keys, deployment, transactions, cha
 
 /** Report the value of all that has one, as the reporter does. */
 async function report({ chain, canonical, deployment, keys, transactions, until }: TestSandbox) {
-  const client = createPublicClient({ transport: http(chain.rpcUrl), cacheTime: 0 })
+  const client = createPublicClient({ transport: http(chain.rpcUrl, TO_CHAIN), cacheTime: 0 })
   const reporter = privateKeyToAccount(keys.roles['nav-reporter'].privateKey)
   const { timestamp } = await client.getBlock()
   const { navOracles } = canonical.snapshot()
