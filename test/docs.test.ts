@@ -141,6 +141,7 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['npm run chaos', 'takes minutes'],
   ['npm run attacks', 'takes minutes; test/lab/attacks covers it'],
   ['npm run mutate', 'takes minutes'],
+  ['npm run slips', 'takes a minute; test/lab/slips covers it'],
   ['npm run fuzz', 'takes minutes; test/lab/fuzz covers it'],
   ['npm run contracts', 'takes a minute, and changes files only where a contract did'],
   ['npm run properties', 'takes a minute; the same files are in this suite'],

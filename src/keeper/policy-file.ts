@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -14,12 +14,14 @@ import { approversIn, whoLoosens } from '../guard/approvers.ts'
 import type { Identity } from '../guard/person.ts'
 import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
 import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
+import type { Weakness } from '../guard/policy/lints.ts'
 import { deployment } from '../service/contract/deployment.ts'
 import { addr } from '../service/contract/scalars.ts'
 import type { Workflow } from '../workflow/workflow.ts'
+import { farNumbersIn } from './far-numbers.ts'
 import type { Codes } from './policy-functions.ts'
 import { lintsOf } from './policy-lints.ts'
-import { compilePolicy, sectionsOf } from './role-policy.ts'
+import { compilePolicy, type RolePolicy, sectionsOf } from './role-policy.ts'
 
 /** What of a run configuration a policy is read by: no secret has to be there. */
 const pinned = z.looseObject({
@@ -132,6 +134,8 @@ type CheckedFile = {
   readonly hash: string
   readonly isStaffed: boolean
   readonly lints: readonly Lint[]
+  /** Numbers far from those of the shipped policy: a slip, or meant. None where amounts and paces are the sandbox's. */
+  readonly far: readonly Lint[]
 }
 
 /**
@@ -141,10 +145,28 @@ type CheckedFile = {
  */
 export function checkFile(file: string, config: string, codes: Codes = new Map()): CheckedFile {
   const { yaml, role, policy, ruleset, approval, isStaffed } = openPolicy(file, config)
-  const lints = lintsOf(yaml, { policy, ruleset, approval }, codes).map(({ path, problem, fix }) => ({
-    ...{ at: yaml.at(path), problem, fix },
-  }))
-  return { role, hash: ruleset.hash, isStaffed, lints }
+  const placed = ({ path, problem, fix }: Weakness): Lint => ({ at: yaml.at(path), problem, fix })
+  const lints = lintsOf(yaml, { policy, ruleset, approval }, codes).map(placed)
+  return {
+    role,
+    hash: ruleset.hash,
+    isStaffed,
+    lints,
+    far: farFromShipped(yaml, { policy, ruleset }).map(placed),
+  }
+}
+
+/**
+ * Find numbers of a policy that are far from those of the shipped policy of its role; none for a policy of the sandbox, and for
+ * a role that none is shipped of.
+ */
+export function farFromShipped(
+  { value }: YamlFile,
+  { policy, ruleset }: Pick<RolePolicy, 'policy' | 'ruleset'>,
+): readonly Weakness[] {
+  const file = join(SHIPPED, `${ruleset.role}.yaml`)
+  if (policy.environment === 'sandbox' || !existsSync(file)) return []
+  return farNumbersIn(value, loadWithIncludes(file).value, ruleset.deployment.assets, policy)
 }
 
 /**

@@ -117,6 +117,17 @@ describe('a policy that is checked before anything runs by it', () => {
     )
   })
 
+  it('is asked about numbers far from the shipped ones, and passes all the same', async () => {
+    const file = written(shipped.replace('divergenceMax: "1 %"', 'divergenceMax: "100 %"'))
+    let out = ''
+    const io = { out: (text: string) => (out += text), err: (text: string) => (out += text) }
+    const args = ['policy', 'check', file, '--config', CONFIG]
+    expect(await rolekeeper(args, { ...io, outIsTty: false, errIsTty: false, env: {} })).toBe(0)
+    expect(out).toMatch(
+      /^One number is far from the shipped policy of the liquidator\. Each is a slip, or meant:\n\S+liquidator\.yaml:\d+:\d+: strategy\.secondPrice\.cbBTC\/USDC\.divergenceMax is 100 %, and the shipped policy says 1 %: 99 % of limits\.perWorkflow\.movedMax is 99,000 USD\. Fix: write what is meant, near 1 %; leave it if it is meant\n/,
+    )
+  })
+
   it.each([
     [
       '  loss: { perHour: "25,000 USD"',

@@ -115,8 +115,15 @@ async function check(file: string, config: string, io: Io): Promise<number> {
   const { checkFile } = await import('../../keeper/policy-file.ts')
   const { readCodes } = await import('../../keeper/policy-functions.ts')
   const codes = await readCodes(config, io.env)
-  const { role, hash, isStaffed, lints } = checkFile(file, config, codes)
-  for (const { at, problem, fix } of lints) io.out(`${printable(at)}: ${problem}. Fix: ${fix}\n`)
+  const { role, hash, isStaffed, lints, far } = checkFile(file, config, codes)
+  const list = ({ at, problem, fix }: (typeof lints)[number]) =>
+    io.out(`${printable(at)}: ${problem}. Fix: ${fix}\n`)
+  lints.forEach(list)
+  if (far.length > 0) {
+    const are = far.length === 1 ? 'One number is' : `${far.length} numbers are`
+    io.out(`${are} far from the shipped policy of the ${role}. Each is a slip, or meant:\n`)
+    far.forEach(list)
+  }
   const among = isStaffed
     ? ''
     : ` without signers, as no agent of ${printable(config)} names it: a keeper's hash differs`

@@ -1,3 +1,4 @@
+import { exactNative } from '../../units.ts'
 import type { Ruleset } from '../ruleset.ts'
 import { choicesOf, isRecipient, nameOf } from './bounds.ts'
 import { inputShape } from './inputs.ts'
@@ -25,12 +26,16 @@ export function weaknessesIn(
       .flatMap((rule) => {
         const at = allow.findIndex(({ id }) => id === rule.id)
         const members = [...(inputShape(type, rule.when)?.keys() ?? [])]
-        return rule.leaves.flatMap((leaf) =>
+        const leaves = rule.leaves.flatMap((leaf) =>
           weakLeaf(leaf, members).map((found) => ({
             ...found,
             path: ['guard', 'allow', at, 'params', leaf.path],
           })),
         )
+        return [
+          ...leaves,
+          ...needlessValue(rule).map((found) => ({ ...found, path: ['guard', 'allow', at, 'valueMax'] })),
+        ]
       }),
   )
   // A type of which the role judges something by its own reads has its own sense of what must come in.
@@ -81,6 +86,13 @@ function weakLeaf(leaf: Leaf, members: readonly string[]): readonly Found[] {
         ]
       : []),
   ]
+}
+
+/** Native coin that may go along with a call whose function takes none. */
+function needlessValue({ id, abi, valueWeiMax }: Rule): readonly Found[] {
+  if (valueWeiMax === 0n || abi.stateMutability === 'payable') return []
+  const problem = `valueMax of ${id} is ${exactNative(valueWeiMax)}, and ${abi.name} takes no native coin`
+  return [{ problem, fix: 'write 0 ETH, or payable into its function' }]
 }
 
 function weakEffect(

@@ -3,7 +3,9 @@ import { type Clock, endsWithin } from '../../clock.ts'
 import type { AgentConfig, RunConfig } from '../../config/config.ts'
 import { loadWithIncludes } from '../../config/include.ts'
 import { RolekeeperError } from '../../errors.ts'
+import type { Weakness } from '../../guard/policy/lints.ts'
 import { openNodes, openService } from '../connect.ts'
+import { farFromShipped } from '../policy-file.ts'
 import { lintsOf } from '../policy-lints.ts'
 import { loadRolePolicy, positionOf, type RolePolicy } from '../role-policy.ts'
 import { judgeCharges } from './charges.ts'
@@ -92,13 +94,22 @@ function policyOf(agent: AgentConfig, config: RunConfig): ExaminedPolicy {
   const { role, policy: file } = agent
   try {
     const policy = loadRolePolicy(positionOf(agent), config)
-    const lints = lintsOf(loadWithIncludes(file), policy, new Map()).map(({ problem, fix }) =>
+    const yaml = loadWithIncludes(file)
+    const lints = lintsOf(yaml, policy, new Map()).map(({ problem, fix }) =>
       warned('policy', role, { code: 'policy.weak', message: `${file}: ${problem}.`, fix }),
     )
-    return { policy, findings: lints.length > 0 ? lints : [passed('policy', role, `${file} loads.`)] }
+    const findings = [...lints, ...farFindings(file, farFromShipped(yaml, policy), role)]
+    return { policy, findings: findings.length > 0 ? findings : [passed('policy', role, `${file} loads.`)] }
   } catch (error) {
     return { policy: null, findings: [failedBy('policy', role, error)] }
   }
+}
+
+function farFindings(file: string, far: readonly Weakness[], role: string): readonly Finding[] {
+  if (far.length === 0) return []
+  const message = `${file}: far from the shipped policy: ${far.map(({ path }) => path.join('.')).join(', ')}.`
+  const fix = 'rolekeeper policy check says how far, and what that may cost; leave what is meant.'
+  return [warned('policy', role, { code: 'policy.far', message, fix })]
 }
 
 /** Look at what the chain says: of the deployment, and of what policies say. Without nodes nothing of it is known. */

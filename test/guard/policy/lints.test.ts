@@ -43,8 +43,8 @@ function check(role: string, ...changes: readonly (readonly [string | RegExp, st
 it.each(agents.map(({ role }) => role))(
   'has nothing to say of the %s as it is shipped, and in the sandbox',
   (role) => {
-    expect(checkFile(`policies/${role}.yaml`, NAMED).lints).toEqual([])
-    expect(checkFile(policyFileOf(role), NAMED).lints).toEqual([])
+    for (const file of [`policies/${role}.yaml`, policyFileOf(role)])
+      expect(checkFile(file, NAMED)).toMatchObject({ lints: [], far: [] })
   },
 )
 
@@ -55,6 +55,22 @@ describe('what loads and binds little', () => {
         /^liquidator\.yaml:\d+:9 vault may be another than the request says by \$input\.vaultAddress$/,
       ),
     ])
+  })
+
+  it('is native coin for a call that takes none', () => {
+    expect(check('liquidator', ['valueMax: "0 ETH"', 'valueMax: "1 ETH"'])).toEqual([
+      expect.stringMatching(
+        /^liquidator\.yaml:\d+:7 valueMax of approve-repayment is 1 ETH, and approve takes no native coin$/,
+      ),
+    ])
+    const payable = 'returns (uint256 claimId, uint256 collateralSeized)'
+    expect(
+      check(
+        'liquidator',
+        [payable, `payable ${payable}`],
+        [/(id: liquidate[\s\S]*?valueMax: )"0 ETH"/, '$1"1 ETH"'],
+      ),
+    ).toEqual([])
   })
 
   it('is a recipient that is not our signer', () => {

@@ -519,6 +519,17 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
     },
     says: () => ['sBTCC is no token of deployment.assets', 'write sBTC'],
   },
+  'a policy with a slip of the pen': {
+    ...{ check: 'policy', code: 'policy.far', state: 'warning', about: 'liquidator' },
+    change: (config, ward) => {
+      const second = 'secondPrice: { sBTC/sUSD: { divergenceMax: "100 %" } }'
+      liquidator(config).policy = ward.ownPolicy('liquidator', `strategy: { ${second} }\n`)
+    },
+    says: () => [
+      'far from the shipped policy: strategy.secondPrice.sBTC/sUSD.divergenceMax.',
+      'rolekeeper policy check says how far',
+    ],
+  },
   'a public name that nothing stands behind': {
     ...{ check: 'webhook', code: 'webhook.unreachable', state: 'warning' },
     change: (config) => {

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Address } from 'viem'
 import { type Clock, systemClock } from '../../../src/clock.ts'
@@ -54,6 +54,8 @@ export type Ward = {
   readonly write: (change?: (config: Written) => void) => string
   /** Write a policy that says so over the sandbox's own of a role; returns its path. */
   readonly policy: (role: string, says: string) => string
+  /** That as an owner writes it, by the policy that is shipped. */
+  readonly ownPolicy: (role: string, says: string) => string
   readonly stop: () => Promise<void>
 }
 
@@ -76,17 +78,21 @@ export async function startWard(): Promise<Ward> {
     writeFileSync(file, JSON.stringify(config))
     return file
   }
+  const written = (role: string, says: string) => {
+    count += 1
+    mkdirSync(join(directory, 'policies'), { recursive: true })
+    const file = join(directory, 'policies', `${role}-${count}.yaml`)
+    writeFileSync(file, says)
+    return file
+  }
   return {
     ...{ sandbox, proxy, env, write },
     load: (change) => loadRunConfig(write(change), { env, isWellKnown }),
     policy: (role, says) => {
       const [own] = JSON.parse(text).agents.filter((agent: { role: string }) => agent.role === role)
-      count += 1
-      mkdirSync(join(directory, 'policies'), { recursive: true })
-      const file = join(directory, 'policies', `${role}-${count}.yaml`)
-      writeFileSync(file, `environment: sandbox\ninclude: ${own.policy}\n${says}`)
-      return file
+      return written(role, `environment: sandbox\ninclude: ${own.policy}\n${says}`)
     },
+    ownPolicy: (role, says) => written(role, `include: ${resolve('policies')}/${role}.yaml\n${says}`),
     stop: async () => {
       await proxy.stop()
       await sandbox.stop()
