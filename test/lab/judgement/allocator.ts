@@ -1,6 +1,6 @@
 import { optimize } from '../../../agents/allocator/optimize.ts'
 import { allocatorPolicy } from '../../../agents/allocator/policy.ts'
-import { policyOf } from '../../support/policies.ts'
+import { shippedPolicyOf } from '../../support/policies.ts'
 import { throwPool } from './allocator-instances.ts'
 import { certify } from './allocator-solver.ts'
 import {
@@ -19,7 +19,7 @@ import {
 import { createDice } from './dice.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 
-const policy = allocatorPolicy.parse(policyOf('allocator').strategy)
+const policy = allocatorPolicy.parse(shippedPolicyOf('allocator').strategy)
 
 const INSTANCES = 2
 const BASELINE_EVERY_STEPS = 12

@@ -66,6 +66,8 @@ export type Judge = {
   readonly baseline: string
   /** Scenarios in which the role has anything to do. */
   readonly scenarios: readonly ScenarioName[]
+  /** So many seeds tell its figures from luck in the suite; absent, three. `npm run judgement` plays a hundred. */
+  readonly seedsMin?: number
   /** By figure, with its unit in its name; a figure without an entry is reported only. */
   readonly bounds: Readonly<Record<string, Bound>>
   readonly play: (scenario: ScenarioName, seed: number) => Readonly<Record<string, Score>>

@@ -3,9 +3,10 @@ import type { Ended, Observation } from '../../../agents/agent.ts'
 import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { LiquidatorSeen } from '../../../agents/liquidator/seen.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { facility, LOAN, market, observation, policy } from '../../agents/liquidator/fixtures.ts'
+import { facility, LOAN, market, observation } from '../../agents/liquidator/fixtures.ts'
 import type { ScenarioName } from './judgement.ts'
 import { NATIVE_USD } from './liquidator-optimum.ts'
+import { shippedLiquidator } from './shipped.ts'
 
 export type Seen = Observation<LiquidatorSeen>
 export type Strategy = (seen: Seen, rules: LiquidatorPolicy) => readonly Proposal[]
@@ -70,11 +71,11 @@ export function keeperOf(seed: number): Keeper {
     const [low, high] = KEEPER[name]
     return low * (high / low) ** roll(seed, name, ...of)
   }
-  const { gas, lostRace } = policy()
+  const { gas, lostRace } = shippedLiquidator()
   const roomOf = ({ symbol, price, decimals }: (typeof SIDES)[number]) =>
     BigInt(Math.round((drawn('room', symbol) / price) * 1e8)) * 10n ** BigInt(decimals - 8)
   const sold = { exitHaircutBaseBps: 30 }
-  const rules = policy({
+  const rules = shippedLiquidator({
     // A second price of a thousandth would be the price of native coin too.
     gas: { ...gas, nativePriceUsdMicros: 3_000_000_000n },
     collaterals: {

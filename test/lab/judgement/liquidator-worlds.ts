@@ -4,10 +4,11 @@ import { decide } from '../../../agents/liquidator/decide.ts'
 import type { LiquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import type { ClaimSeen, LiquidatorSeen, MarketSeen } from '../../../agents/liquidator/seen.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { claim, facility, LOAN, market, observation, policy } from '../../agents/liquidator/fixtures.ts'
+import { claim, facility, LOAN, market, observation } from '../../agents/liquidator/fixtures.ts'
 import { createDice, type Dice } from './dice.ts'
 import type { Judge, Score } from './judgement.ts'
 import { bestKnowable, choicesOf, greedy, NATIVE_USD, worthsOf } from './liquidator-optimum.ts'
+import { shippedLiquidator } from './shipped.ts'
 
 type Seen = Observation<LiquidatorSeen>
 /** A `decide` of the role, as it is or with a mistake in it. */
@@ -91,7 +92,7 @@ function bookOf(dice: Dice): readonly [Seen, LiquidatorPolicy] {
     }
   }
   const [btc, eth] = [collateral(SIDES[0]), collateral(SIDES[1])]
-  const rules = policy({
+  const rules = shippedLiquidator({
     collaterals: { sBTC: btc.terms, sETH: eth.terms },
     repayUsdMicrosMax: usd(spread(dice, 5_000, 200_000)),
     repayUsdMicrosPerHourMax: usd(10_000_000),
@@ -163,11 +164,11 @@ function exitOf(dice: Dice) {
     ...{ debts, before, terms },
     bonusBps: Math.round(between(dice, 200, 800)),
     baseFee: spread(dice, 1, 30),
-    rules: policy({
+    rules: shippedLiquidator({
       collaterals: { sBTC: terms },
       repayUsdMicrosMax: usd(100_000),
       repayUsdMicrosPerHourMax: usd(100_000_000),
-      lostRace: { ...policy().lostRace, revertedGasPerHourMax: 10n ** 9n },
+      lostRace: { ...shippedLiquidator().lostRace, revertedGasPerHourMax: 10n ** 9n },
     }),
   }
 }
@@ -263,7 +264,7 @@ function scoreClaims(dice: Dice, decideOne: LiquidatorDecide): Readonly<Record<s
   const turn = dice.unit()
   const feeAt = (moment: number) =>
     low * (high / low) ** (0.5 + 0.5 * Math.sin(2 * Math.PI * (turn + moment / MOMENTS)))
-  const rules = policy({
+  const rules = shippedLiquidator({
     collaterals: {
       sBTC: {
         inventoryAssetsMax: unitsOf(SIDE, 10_000_000),

@@ -2,19 +2,10 @@ import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import type { RfqBidderPolicy } from '../../../agents/rfq-bidder/policy.ts'
 import type { Observed, RfqBidSeen } from '../../../agents/rfq-bidder/seen.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import {
-  AUCTION,
-  BTC,
-  DESK,
-  NOW_S,
-  observed,
-  policy,
-  price,
-  SELF,
-  USD,
-} from '../../agents/rfq-bidder/fixtures.ts'
+import { AUCTION, BTC, DESK, NOW_S, observed, price, SELF, USD } from '../../agents/rfq-bidder/fixtures.ts'
 import { createTradeWorld, type TradeWorld } from '../../agents/rfq-bidder/world.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
+import { SHIPPED_BIDDER } from './shipped.ts'
 
 /** How a scenario trades. */
 type Market = {
@@ -48,17 +39,21 @@ const MARKETS = {
 } as const satisfies Partial<Record<ScenarioName, Market>>
 
 const LOTS = 24
-const OPENS_EVERY_S = 12
-const OPEN_S = 40
-const STEP_S = 4
-const STEPS = (LOTS * OPENS_EVERY_S + OPEN_S) / STEP_S + 20
+const OPENS_EVERY_S = 108
+const OPEN_S = 360
+/** A bid is placed, seen and answered within the time that the shipped policy gives one to land. */
+const STEP_S = 12
+/** From the opening, the last look at which a bid is made that lands in time. */
+const LAST_STEP = OPEN_S / STEP_S - 2
+/** What somebody else won is left to them for ten minutes; then it is finalized, and the escrow comes back. */
+const STEPS = (LOTS * OPENS_EVERY_S + OPEN_S) / STEP_S + 60
 /** The obvious way: the price less this, once, whatever the others do. */
 const DISCOUNT = 0.03
 /** A lot is worth it when it turns out to be worth so much more than its reserve. */
 const WORTH_IT = 1.015
 /** What a step of ours costs: 250,000 gas at $3,000 a coin. */
 const GAS_USD_AT_ONE_GWEI = 0.75
-/** As the committed policy has it. */
+/** As the shipped policy has it. */
 const BID_MAX = 60_000_000_000n
 const WAD = 10n ** 18n
 const START_USD = 50_000
@@ -149,7 +144,9 @@ function playWith(bidder: Bidder, market: Market, seed: number) {
     const oursLast = chance(seed, 'order', step) < 0.5
     if (oursLast) for (const lot of lots) rivalsBid(world, lot, numbers.get(lot.index), step, priceUsd)
     actions += proposals.length
-    for (const proposal of proposals) world.carryOut(SELF, proposal)
+    const closing = lots.filter(({ index }) => step - (index * OPENS_EVERY_S) / STEP_S > LAST_STEP)
+    for (const proposal of proposals)
+      if (!isTooLate(proposal, closing, numbers)) world.carryOut(SELF, proposal)
     if (!oursLast) for (const lot of lots) rivalsBid(world, lot, numbers.get(lot.index), step, priceUsd)
     world.tick(STEP_S)
     for (const lot of lots) if (lot.kind === 'auction') world.settle(numbers.get(lot.index) ?? '')
@@ -165,6 +162,18 @@ function playWith(bidder: Bidder, market: Market, seed: number) {
     bidPercent: (100 * worthIt.filter(isIn(bidFor)).length) / worthIt.length,
     orphanedUsd: dollars(world.orphaned(SELF)),
   }
+}
+
+/** What is sent at the last look lands in the block that closes the lot: no bid, whoever sent it. */
+function isTooLate(
+  { input }: Proposal,
+  closing: readonly Hidden[],
+  numbers: ReadonlyMap<number, string>,
+): boolean {
+  if (input.bidAssets === undefined) return false
+  return closing.some(({ index, kind }) =>
+    kind === 'auction' ? numbers.get(index) === input.lotId : numbers.get(index) === input.rfqId,
+  )
 }
 
 /** What a lot is worth is revealed when it closes. */
@@ -222,7 +231,7 @@ function rivalsBid(
   priceUsd: number,
 ): void {
   const sinceOpen = step - (lot.index * OPENS_EVERY_S) / STEP_S
-  if (number === undefined || sinceOpen < 0) return
+  if (number === undefined || sinceOpen < 0 || sinceOpen > LAST_STEP) return
   const isAuction = lot.kind === 'auction'
   for (const { who, limitPart, comesAt, snipes } of lot.rivals) {
     const shown = world.offer(isAuction ? 'auction' : 'rfq', number)
@@ -238,7 +247,7 @@ function rivalsBid(
       if (bidId === null) world.place(who, number, limit, expiresS)
       continue
     }
-    const isLast = sinceOpen === OPEN_S / STEP_S - 1
+    const isLast = sinceOpen === LAST_STEP
     const above = isLast && snipes ? (shown.bestAssets + limit) / 2n : (shown.bestAssets * 1_002n) / 1_000n
     const assets = above > shown.reserveAssets ? above : shown.reserveAssets
     if (assets > limit) continue
@@ -247,15 +256,12 @@ function rivalsBid(
   }
 }
 
-/** The role itself, with its committed policy and the noise that its operator measured. */
+/** The role itself, by the shipped policy with whom and what its operator measured: rivals, and noise. */
 const oursIn = ({ noise, rivalsMin, rivalsMax }: Market, decideOne: typeof decide): Bidder => {
-  const committed = policy()
-  const { sBTC } = committed.assets
-  if (sBTC === undefined) throw new TypeError('the committed policy bids for sBTC')
+  const { sBTC } = SHIPPED_BIDDER.assets
+  if (sBTC === undefined) throw new TypeError('the shipped policy bids for sBTC')
   const rules: RfqBidderPolicy = {
-    ...committed,
-    // A bid lands in its step.
-    landingS: 1,
+    ...SHIPPED_BIDDER,
     rivalsMin: Math.round((rivalsMin + rivalsMax) / 2),
     assets: { sBTC: { ...sBTC, signalNoiseBps: Math.round(noise * 10_000) } },
   }
@@ -310,6 +316,7 @@ export const rfqBidderJudge = (decideOne: typeof decide = decide): Judge => ({
     'rfq-competition',
     'indexer-stall',
   ],
+  seedsMin: 30,
   bounds: {
     profitUsd: { aboveBaseline: true },
     bidOnLotsWorthItPercent: { min: 50 },

@@ -3,10 +3,11 @@ import { decide } from '../../../agents/rfq-bidder/decide.ts'
 import type { RfqBidderPolicy } from '../../../agents/rfq-bidder/policy.ts'
 import type { Observed } from '../../../agents/rfq-bidder/seen.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { policy, USD } from '../../agents/rfq-bidder/fixtures.ts'
+import { USD } from '../../agents/rfq-bidder/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 import { remember } from './remember.ts'
 import { playRun, type Run, type RunBidder, type Trade, type Won } from './rfq-run.ts'
+import { SHIPPED_BIDDER } from './shipped.ts'
 
 const LOTS = 240
 /** A bidder that wins nothing must not be stopped by the end of the run. */
@@ -38,15 +39,6 @@ type World = keyof typeof TRADES
 
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type RfqDecide = (seen: Observed, policy: RfqBidderPolicy) => Decision
-
-const committed = policy()
-/** The sandbox's policy, with the times of the one that is shipped. */
-const RULES: RfqBidderPolicy = {
-  ...committed,
-  landingS: 30,
-  rfq: { ...committed.rfq, lastCallS: 60 },
-  auction: { ...committed.auction, windowS: 600 },
-}
 
 const micros = (usd: number) => BigInt(Math.floor(usd * 1_000_000))
 /** What a bidder keeps who adapts to nothing. */
@@ -110,7 +102,7 @@ const inHindsight = remember((world: World, seed: number): number =>
 
 /** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: RfqDecide, hasBaseline: boolean) {
-  const run = playRun(seed, TRADES[world], LOTS, (seen) => decideOne(seen, RULES))
+  const run = playRun(seed, TRADES[world], LOTS, (seen) => decideOne(seen, SHIPPED_BIDDER))
   const came = cameOf(run)
   const paid = sumOf(run.won, (one) => one.paid)
   const said = sumOf(run.won, (one) => one.said)
@@ -175,12 +167,12 @@ export const rfqColdJudge = (decideOne: RfqDecide = decide): Judge => ({
   scenarios: ['near-reserve', 'above-worth'],
   bounds: {
     cameUsd: { notBelowBaseline: true },
-    lostAtMostUsd: { max: Number(RULES.explorationUsdMicros) / 1e6 },
+    lostAtMostUsd: { max: Number(SHIPPED_BIDDER.explorationUsdMicros) / 1e6 },
   },
   play: (scenario, seed) => {
     if (scenario !== 'near-reserve' && scenario !== 'above-worth')
       throw new RangeError(`no run is played in ${scenario}`)
-    const run = playRun(seed, TRADES[scenario], COLD_LOTS, (seen) => decideOne(seen, RULES))
+    const run = playRun(seed, TRADES[scenario], COLD_LOTS, (seen) => decideOne(seen, SHIPPED_BIDDER))
     const fixed = playRun(seed, TRADES[scenario], COLD_LOTS, discountedBy(FIXED_SPREAD))
     return {
       cameUsd: { ours: cameOf(run), baseline: cameOf(fixed) },
