@@ -165,10 +165,7 @@ export type FoundRows = { readonly [C in WatchedCollection]?: Found<C> }
 /** What is asked side by side: at most one question for the rows of each collection. */
 export type Wave = { readonly ask: readonly Question[]; readonly rows?: readonly RowsQuestion[] }
 
-/**
- * A wave with what its answers lead to, or what was seen in the end. Answers are in the order of `ask`. `unread` names
- * what the chain did not say, though nothing may be decided without it.
- */
+/** A wave with what its answers lead to, in their order, or what was seen in the end; `unread` is needed and was not read. */
 export type Look<Seen> =
   | (Wave & { readonly next: (answers: readonly Answer[], found: FoundRows) => Look<Seen> })
   | { readonly seen: Seen; readonly unread?: string }
@@ -251,6 +248,8 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   readonly byHand?: true
   /** It races others to liquidate: what they gave to be first is part of what it knows. */
   readonly races?: true
+  /** What it has lost already decides whether it goes on: it begins nothing before that is known. */
+  readonly explores?: true
   /** What its section `strategy` may say, against the tokens of the deployment, whose amounts are in it. */
   readonly policy: (assets: readonly Denomination[]) => z.ZodType<Policy>
   readonly book?: Fold<Book>

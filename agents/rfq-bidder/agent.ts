@@ -28,6 +28,7 @@ export const rfqBidder: Agent<RfqBidderPolicy, RfqBidderSeen> = {
     ],
   },
   workflowTypes: [PLACE, REPLACE, CANCEL, FINALIZE, CLAIM, RAISE],
+  explores: true,
   policy: rfqBidderPolicy,
   see,
   decide,

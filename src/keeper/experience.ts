@@ -3,7 +3,7 @@ import { type Experience, type Recovered, withCases } from '../../agents/protoco
 import { learn } from '../accounts/learn.ts'
 import { recoveriesOf } from '../accounts/outcomes.ts'
 import type { Clock } from '../clock.ts'
-import { RolekeeperError } from '../errors.ts'
+import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { Accounts, CasesOf, SaidOfLot } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
@@ -17,6 +17,8 @@ export type RoleExperience = {
   readonly now: (recovered: readonly Recovered[]) => readonly Experience[]
   /** Record and read it again if that is due, and do not wait for it. */
   readonly begin: () => void
+  /** Why nothing may begin that hangs on it: it was not read yet. Null once it was. */
+  readonly unread: () => Refusal | null
 }
 
 const READ_EVERY_MS = 60_000
@@ -74,7 +76,14 @@ export function createExperience(
       more.toSorted((one, other) => one.atMs - other.atMs),
     )
   }
-  return { now, begin: renewed.begin }
+  const unread = () =>
+    known !== null
+      ? null
+      : refuse(
+          'experience_not_read',
+          `What came of earlier work of the ${role} was not read yet, so nothing is known of what it lost; nothing new begins.`,
+        )
+  return { now, begin: renewed.begin, unread }
 }
 
 /** So many have to be decided before a shortfall is more than bad luck. */

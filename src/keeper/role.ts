@@ -210,7 +210,7 @@ const lookingBeside = (
   },
 })
 
-/** Close a gate to what is new also while it is not known what was lost. */
+/** Close a gate to what is new also while it is not known what was lost, or what came of earlier work. */
 const gateToOpen =
   (signing: RoleSigning | null, { gate }: Pick<RoleDeps, 'gate'>) =>
   (): Gate => {

@@ -46,7 +46,7 @@ export type RoleSigning = {
   readonly stages: Stages
   /** Look at what stands, what was lost and what moved, where that is due; nothing waits for it. */
   readonly lookBeside: () => void
-  /** Why nothing new may begin, as it is not known what was lost; null where it is. */
+  /** Why nothing new may begin, as it is not known what was lost, or what came of earlier work; null where it is. */
   readonly unread: () => Refusal | null
   /** What part of the loss budget was used when it was looked at last; empty where there is none. */
   readonly lossUsed: () => UsedParts
@@ -131,7 +131,7 @@ export function createRoleSigning(
     session,
     stages,
     lookBeside,
-    unread: () => lossBudget?.unread() ?? null,
+    unread: () => lossBudget?.unread() ?? (does.explores === true ? experience.unread() : null),
     lossUsed: () => lossBudget?.used() ?? {},
     experience: experience.now,
     rivals: rivals.now,

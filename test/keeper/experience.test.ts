@@ -67,8 +67,9 @@ async function known(worksFor?: 'vaults') {
       ...(worksFor === undefined ? {} : { worksFor }),
     },
   )
+  expect([own.now([]), own.unread()]).toMatchObject([[], { check: 'experience_not_read' }])
   own.begin()
-  await expect.poll(() => own.now([]).length).toBeGreaterThan(0)
+  await expect.poll(own.unread).toBeNull()
   return own.now([]).map(({ of, won }) => [of, Math.round(won)])
 }
 
