@@ -56,7 +56,8 @@ type Truth = {
 /** What came of a lot. */
 type Fate = {
   readonly value: number
-  readonly reserve: number
+  /** What it went for, whoever won it; its reserve where nobody bid. */
+  readonly price: number
   readonly didBid: boolean
   /** What we paid; null when we did not win it. */
   readonly paid: number | null
@@ -78,7 +79,8 @@ export type Bidder = (seen: Moment & ManagerSeen) => bigint | null
 
 const WILD = ['service', 'high', 'low'] as const
 const ROUNDS = 40
-const STEPS = 6
+const STEPS = 30
+const BLOCK_S = 12
 const BASE = moment()
 const ROW = { lot: lotRow(), fund: fundRow(), market: marketRow() }
 const POLICY = channel()
@@ -122,7 +124,8 @@ export function playAcquisitions(seed: number, climate: Climate, bidder: Bidder)
     }
     const reserve = usd(truth.reserve)
     const wild = dice.unit() < climate.wild ? dice.pick(WILD) : null
-    for (let step = 0; step < STEPS; step += 1) {
+    // What is sent at the last look lands in the block that closes the lot: too late for anybody.
+    for (let step = 0; step < STEPS - 1; step += 1) {
       const turns = [null, ...truth.limits].map((limit, rival) => ({ limit, rival, order: dice.unit() }))
       const stale = dice.unit() < climate.stale
       for (const { limit, rival } of turns.toSorted((one, other) => one.order - other.order)) {
@@ -150,7 +153,8 @@ export function playAcquisitions(seed: number, climate: Climate, bidder: Bidder)
     }
     if (lot.reserved !== (lot.leader === 'us' ? lot.best : 0n)) orphaned += 1
     const paid = lot.leader === 'us' ? Number(lot.best) / 1e6 : null
-    fates.push({ value: truth.value, reserve: truth.reserve, didBid: lot.didBid, paid })
+    const price = lot.leader === null ? truth.reserve : Number(lot.best) / 1e6
+    fates.push({ value: truth.value, price, didBid: lot.didBid, paid })
   }
   return { fates, refused, toRelease, orphaned }
 }
@@ -210,7 +214,7 @@ function seenAt(truth: Truth, lot: Lot, { round, step, wild, stale, funded }: At
     lotId: String(round),
     lane: truth.lane,
     reserveAssets: String(usd(truth.reserve)),
-    closesAt: iso(NOW_S + 5 * (STEPS - step)),
+    closesAt: iso(NOW_S + BLOCK_S * (STEPS - step)),
     bids: [...lot.rivals].map((rival) => ({ ...BID, fundAddress: rivalFund(rival) })),
   }
   const fund: FundSeen = {

@@ -59,7 +59,7 @@ const CAPITAL_COST = 0.12
 /** What policies say that a lane brings. */
 const SAID_TO_BRING: ByLane<number> = { liquid: 0.97, restricted: 0.87 }
 /** Seconds before the close at which everybody looks. */
-const LOOKS = [60, 40, 25, 14, 10, 6] as const
+const LOOKS = [300, 240, 120, 60, 36, 24] as const
 /** What looking after a position costs, and what a bid does: 400,000 gas at 1 gwei and $3,000 a coin. Whole sUSD. */
 const CARE = 20
 const GAS = 1.2

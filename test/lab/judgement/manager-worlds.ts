@@ -1,7 +1,7 @@
 import { decide } from '../../../agents/asset-manager/decide.ts'
 import type { ManagerPolicy } from '../../../agents/asset-manager/policy.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import { FUND, policy } from '../../agents/asset-manager/fixtures.ts'
+import { FUND } from '../../agents/asset-manager/fixtures.ts'
 import type { Judge, ScenarioName } from './judgement.ts'
 import {
   type Bought,
@@ -12,6 +12,7 @@ import {
   type Trade,
 } from './manager-run.ts'
 import { remember } from './remember.ts'
+import { SHIPPED_MANAGER } from './shipped.ts'
 
 const LOTS = 480
 
@@ -39,7 +40,6 @@ type World = keyof typeof TRADES
 /** A `decide` of the role, as it is or with a mistake in it. */
 export type ManagerDecide = typeof decide
 
-const RULES = policy()
 /** What a professional keeps off the worth of a position, by its lane; in hindsight the best of these, or to stay away. */
 const DISCOUNTS = [0.02, 0.035, 0.05, 0.065, 0.08, 0.1, 0.125, 0.15, 0.18, 0.22, 0.27, 0.33]
 
@@ -104,8 +104,8 @@ const asStatedIn = remember((world: World, seed: number) =>
 /** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: ManagerDecide, baseline: Baseline | null) {
   const rules = (purchaseFeeBps: number): ManagerPolicy => ({
-    ...RULES,
-    bidding: { ...RULES.bidding, purchaseFeeBps },
+    ...SHIPPED_MANAGER,
+    bidding: { ...SHIPPED_MANAGER.bidding, purchaseFeeBps },
   })
   const run = playPositions(seed, TRADES[world], LOTS, (seen, feeBps) => decideOne(seen, rules(feeBps)))
   const { bought } = run

@@ -1,3 +1,4 @@
+import { type ManagerPolicy, managerPolicy } from '../../../agents/asset-manager/policy.ts'
 import { type LiquidatorPolicy, liquidatorPolicy } from '../../../agents/liquidator/policy.ts'
 import { type RfqBidderPolicy, rfqBidderPolicy } from '../../../agents/rfq-bidder/policy.ts'
 import { shippedPolicyOf } from '../../support/policies.ts'
@@ -16,3 +17,9 @@ export const shippedLiquidator = (changes: Partial<LiquidatorPolicy> = {}): Liqu
 export const SHIPPED_BIDDER: RfqBidderPolicy = rfqBidderPolicy(TOKENS).parse(
   shippedPolicyOf('rfq-bidder').strategy,
 )
+
+/** The asset manager's, which declares nothing. */
+export const SHIPPED_MANAGER: ManagerPolicy = {
+  bidding: managerPolicy(TOKENS).parse(shippedPolicyOf('asset-manager').strategy).bidding,
+  declared: { vaults: [], funds: [], channelPolicies: [], mobility: [], vaultSettings: [] },
+}
