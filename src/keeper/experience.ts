@@ -17,11 +17,15 @@ export type RoleExperience = {
   readonly now: (recovered: readonly Recovered[]) => readonly Experience[]
   /** Record and read it again if that is due, and do not wait for it. */
   readonly begin: () => void
-  /** Why nothing may begin that hangs on it: it was not read yet. Null once it was. */
+  /** Resolve once it was read, or could not be; at once where it is known. */
+  readonly first: () => Promise<void>
+  /** Why nothing may begin that hangs on it: it was not read for five minutes, or never. Null where it was. */
   readonly unread: () => Refusal | null
 }
 
 const READ_EVERY_MS = 60_000
+/** What is older says too little of what was lost since. */
+const UNREAD_MS_MAX = 300_000
 
 /** What is known by the records, as of what was forgotten last. */
 type KnownNow = {
@@ -45,6 +49,7 @@ export function createExperience(
   const { accounts, clock, log, alarm, worksFor } = deps
   const { role, signer } = of
   let known: KnownNow | null = null
+  let readAtMs = Number.NEGATIVE_INFINITY
   /** Whether all that is recorded is in `known`. */
   let isWhole = false
   let recoveredNow: readonly Recovered[] = []
@@ -58,6 +63,7 @@ export function createExperience(
     const experience = added.length === 0 ? before : withCases(before, added)
     known = { fromMs, experience, lots: undecided.lots }
     isWhole = true
+    readAtMs = clock.monotonicMs()
     for (const short of experience.filter((each) => isShort(each, shortOf(worksFor))))
       alarm(shortfall(of, short, shortOf(worksFor)))
   }
@@ -76,14 +82,13 @@ export function createExperience(
       more.toSorted((one, other) => one.atMs - other.atMs),
     )
   }
-  const unread = () =>
-    known !== null
-      ? null
-      : refuse(
-          'experience_not_read',
-          `What came of earlier work of the ${role} was not read yet, so nothing is known of what it lost; nothing new begins.`,
-        )
-  return { now, begin: renewed.begin, unread }
+  const unread = () => {
+    if (clock.monotonicMs() - readAtMs < UNREAD_MS_MAX) return null
+    const message = `What came of earlier work of the ${role} was not read ${known === null ? 'yet' : 'for five minutes'}, so nothing is known of what it lost; nothing new begins.`
+    return refuse('experience_not_read', message)
+  }
+  const first = () => (known === null ? renewed.get().catch(() => undefined) : Promise.resolve())
+  return { now, begin: renewed.begin, first, unread }
 }
 
 /** So many have to be decided before a shortfall is more than bad luck. */

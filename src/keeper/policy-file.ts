@@ -166,7 +166,7 @@ export function farFromShipped(
 ): readonly Weakness[] {
   const file = join(SHIPPED, `${ruleset.role}.yaml`)
   if (policy.environment === 'sandbox' || !existsSync(file)) return []
-  return farNumbersIn(value, loadWithIncludes(file).value, ruleset.deployment.assets, policy)
+  return farNumbersIn(value, loadWithIncludes(file).value, policy)
 }
 
 /**

@@ -196,23 +196,28 @@ export async function openRole(
 const evidenceOf = ({ does, policy }: RolePolicy, proposal: Proposal, seen: Moment | null) =>
   seen === null ? null : (does.evidence?.(proposal, seen, policy.strategy) ?? null)
 
-/** Begin with each look what is looked at beside it, and waited for by nobody. */
-const lookingBeside = (
+/**
+ * Begin with each look what is looked at beside it, and waited for by nobody; but no role that explores sees anything before what
+ * came of its earlier work.
+ */
+export const lookingBeside = (
   observer: Observer,
-  signing: RoleSigning | null,
+  signing: Pick<RoleSigning, 'lookBeside' | 'experience' | 'experienced'> | null,
   { proof }: Pick<RoleDeps, 'proof'>,
 ): Observer => ({
   ...observer,
-  observe: (around) => {
+  observe: async (around) => {
     proof.again()
-    signing?.lookBeside()
-    return observer.observe(around)
+    if (signing === null) return observer.observe(around)
+    signing.lookBeside()
+    await signing.experienced()
+    return observer.observe({ ...around, experience: signing.experience([]) })
   },
 })
 
 /** Close a gate to what is new also while it is not known what was lost, or what came of earlier work. */
-const gateToOpen =
-  (signing: RoleSigning | null, { gate }: Pick<RoleDeps, 'gate'>) =>
+export const gateToOpen =
+  (signing: Pick<RoleSigning, 'unread'> | null, { gate }: Pick<RoleDeps, 'gate'>) =>
   (): Gate => {
     const safe = signing?.unread() ?? null
     return safe === null ? gate() : { ...gate(), safe }

@@ -7,19 +7,12 @@ import { parseYaml } from '../../src/config/yaml.ts'
 import { farNumbersIn } from '../../src/keeper/far-numbers.ts'
 import { decimal } from '../../src/units.ts'
 
-const assets = [
-  { symbol: 'sUSD', decimals: 6 },
-  { symbol: 'sBTC', decimals: 8 },
-  { symbol: 'sETH', decimals: 18 },
-  { symbol: 'USDC', decimals: 6 },
-  { symbol: 'cbBTC', decimals: 8 },
-]
 const exposure = {
   limits: { perWorkflow: { usdMicrosMax: 100_000n * 10n ** 6n } },
   fees: { maxFeePerGasWei: 30n * 10n ** 9n, nativePriceUsdMicros: 3_000n * 10n ** 6n },
 }
 const shippedOf = (role: string) => loadWithIncludes(`policies/${role}.yaml`).value
-const farIn = (value: unknown, shipped: unknown) => farNumbersIn(value, shipped, assets, exposure)
+const farIn = (value: unknown, shipped: unknown) => farNumbersIn(value, shipped, exposure)
 const problems = (value: unknown, shipped: unknown) => farIn(value, shipped).map(({ problem }) => problem)
 
 const limits = (perWorkflow: string, perHour: string, perDay: string) => ({
@@ -51,7 +44,7 @@ describe.each(agents.map(({ role }) => role))('the policy of the %s', (role) => 
     expect(farIn(shippedOf(role), shippedOf(role))).toEqual([])
   })
 
-  it.each([1n, 10n, 10_000n])('has none where it is written for an owner of %i hundredths', (hundredths) => {
+  it.each([2n, 10n, 9_900n])('has none where it is written for an owner of %i hundredths', (hundredths) => {
     const template = readFileSync(`policies/${role}.yaml`, 'utf8')
     const { moved, inventories } = blanksOf(template)
     const sized = (amount: string) => {
@@ -110,11 +103,46 @@ describe('a number far from the shipped one', () => {
       ...policy({ profitMin, moveMax: '10,000,000 USD', collaterals: {} }),
       limits: limits('10,000,000 USD', '50,000,000 USD', '200,000,000 USD'),
     })
-    expect(problems(larger('5,000 USD'), policy())).toEqual([])
-    expect(problems(larger('5 USD'), policy())).toEqual([])
+    const sized = [
+      'limits.perWorkflow.movedMax is 10,000,000 USD, and the shipped policy says 10,000 USD',
+      'limits.perHour.movedMax is 50,000,000 USD, and the shipped policy says 50,000 USD',
+      'limits.perDay.movedMax is 200,000,000 USD, and the shipped policy says 200,000 USD',
+    ]
+    expect(problems(larger('5,000 USD'), policy())).toEqual(sized)
+    expect(problems(larger('5 USD'), policy())).toEqual(sized)
     expect(problems(larger('5,000,000 USD'), policy())).toEqual([
       'strategy.profitMin is 5,000,000 USD, and the shipped policy says 5 USD',
+      ...sized,
     ])
+  })
+
+  it('is held against what the dearest gas is', () => {
+    const onChain = (maxFeePerGas: string, priorityFeePerGas: string, gasMax: string) => ({
+      fees: { maxFeePerGas, priorityFeePerGas },
+      limits: { perWorkflow: { gasMax } },
+    })
+    const shipped = onChain('30 gwei', '1 gwei', '0.02 ETH')
+    expect(problems(onChain('0.1 gwei', '0.003 gwei', '0.0001 ETH'), shipped)).toEqual([
+      'fees.maxFeePerGas is 0.1 gwei, and the shipped policy says 30 gwei',
+    ])
+    expect(problems(onChain('0.1 gwei', '0.003 gwei', '20 ETH'), shipped)).toHaveLength(2)
+  })
+
+  it('is held in dollars where the token is another, by what each counts as', () => {
+    const escrow = (symbol: string, price: string, most: string) => ({
+      limits: { prices: { [symbol]: price } },
+      guard: { sanity: { escrowMax: { [symbol]: most } } },
+    })
+    const shipped = escrow('sUSD', '0.98 USD', '300,000 sUSD')
+    expect(problems(escrow('USDC', '0.98 USD', '300,000 USDC'), shipped)).toEqual([])
+    expect(problems(escrow('WETH', '3,000 USD', '98 WETH'), shipped)).toEqual([
+      'limits.prices.WETH is 3,000 USD, and the shipped policy says 0.98 USD',
+    ])
+    const slipped =
+      'guard.sanity.escrowMax.USDC is 300,000,000 USDC, and the shipped policy says 300,000 sUSD'
+    expect(problems(escrow('USDC', '0.98 USD', '300,000,000 USDC'), shipped)).toEqual([slipped])
+    // A price that slipped is far, and so is all that it prices.
+    expect(problems(escrow('USDC', '0.00098 USD', '300,000 USDC'), shipped)).toHaveLength(2)
   })
 
   it('is listed where one of the limits slipped that say how large an owner is', () => {

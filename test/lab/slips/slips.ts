@@ -70,7 +70,7 @@ export function tryAll(role: string, directory: string, oneIn = 1): readonly Tri
   const { value } = loadWithIncludes(`policies/${role}.yaml`)
   const [config, file] = [join(directory, 'run.yaml'), join(directory, 'policy.yaml')]
   writeFileSync(config, stringify(RUN))
-  writeFileSync(file, stringify(value))
+  writeFileSync(file, owned(value))
   invariant(saidOf(file, config).length === 0, `nothing is said of the ${role}'s policy as it is shipped`)
   const slips = leavesOf(value, []).flatMap(({ path, text }) =>
     slipsOf(text).map((is): Slip => ({ path, was: text, is })),
@@ -78,7 +78,7 @@ export function tryAll(role: string, directory: string, oneIn = 1): readonly Tri
   return slips
     .filter((_, index) => index % oneIn === 0)
     .map((slip) => {
-      writeFileSync(file, stringify(withLeaf(value, slip.path, slip.is)))
+      writeFileSync(file, owned(withLeaf(value, slip.path, slip.is)))
       return { ...slip, ...verdictOf(file, config) }
     })
 }
@@ -114,11 +114,19 @@ function withLeaf(value: unknown, [key, ...rest]: readonly string[], is: string)
   return copy
 }
 
+/** The tokens of an owner, by those of the shipped policies. */
+const SYMBOLS: Readonly<Record<string, string>> = { sUSD: 'USDC', sBTC: 'cbBTC', sETH: 'wstETH' }
+
+/** Write a policy as an owner does, for tokens of other names. */
+const owned = (value: unknown): string =>
+  stringify(value).replace(/\bs(?:USD|BTC|ETH)\b/g, (symbol) => SYMBOLS[symbol] ?? symbol)
+
 /** A run configuration of the contracts that the shipped policies name. */
 const RUN = {
   environment: 'sandbox',
   deployment: {
     ...deployment,
+    assets: deployment.assets.map((asset) => ({ ...asset, symbol: SYMBOLS[asset.symbol] ?? asset.symbol })),
     vaults: ['primeVault', 'growthVault'].map((name, index) => ({
       ...deployment.vaults[0],
       ...(index === 0 ? { name } : { name, address: address('b7') }),
