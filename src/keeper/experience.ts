@@ -17,8 +17,8 @@ export type RoleExperience = {
   readonly now: (recovered: readonly Recovered[]) => readonly Experience[]
   /** Record and read it again if that is due, and do not wait for it. */
   readonly begin: () => void
-  /** Resolve once it was read, or could not be; at once where it is known. */
-  readonly first: () => Promise<void>
+  /** Resolve once it is read, or could not be; at once where it was within five minutes. */
+  readonly ready: () => Promise<void>
   /** Why nothing may begin that hangs on it: it was not read for five minutes, or never. Null where it was. */
   readonly unread: () => Refusal | null
 }
@@ -87,8 +87,10 @@ export function createExperience(
     const message = `What came of earlier work of the ${role} was not read ${known === null ? 'yet' : 'for five minutes'}, so nothing is known of what it lost; nothing new begins.`
     return refuse('experience_not_read', message)
   }
-  const first = () => (known === null ? renewed.get().catch(() => undefined) : Promise.resolve())
-  return { now, begin: renewed.begin, first, unread }
+  const ready = async () => {
+    if (unread() !== null) await renewed.get().catch(() => undefined)
+  }
+  return { now, begin: renewed.begin, ready, unread }
 }
 
 /** So many have to be decided before a shortfall is more than bad luck. */

@@ -50,9 +50,9 @@ export type RoleSigning = {
   readonly unread: () => Refusal | null
   /** What part of the loss budget was used when it was looked at last; empty where there is none. */
   readonly lossUsed: () => UsedParts
-  /** What became of what the role said before; a role that explores waits for the first reading of it. */
+  /** What became of what the role said before; a role that explores waits until it is read. */
   readonly experience: RoleExperience['now']
-  readonly experienced: RoleExperience['first']
+  readonly experienced: RoleExperience['ready']
   /** What rivals gave of late. */
   readonly rivals: Rivals['now']
 }
@@ -135,7 +135,7 @@ export function createRoleSigning(
     unread: () => lossBudget?.unread() ?? (does.explores === true ? experience.unread() : null),
     lossUsed: () => lossBudget?.used() ?? {},
     experience: experience.now,
-    experienced: does.explores === true ? experience.first : () => Promise.resolve(),
+    experienced: does.explores === true ? experience.ready : () => Promise.resolve(),
     rivals: rivals.now,
   }
 }

@@ -34,7 +34,7 @@ function firstLook(cases: () => Promise<readonly object[]>) {
   const signing = {
     lookBeside: experience.begin,
     experience: experience.now,
-    experienced: experience.first,
+    experienced: experience.ready,
     unread: experience.unread,
   }
   const opened: string[] = []
@@ -109,12 +109,15 @@ it('begins nothing while it cannot be read', async () => {
 
 it('begins nothing once it was not read for five minutes', async () => {
   const world = firstLook(async () => [])
-  await world.experience.first()
+  await world.experience.ready()
   expect(world.experience.unread()).toBeNull()
   world.pass(299_999)
   expect(world.experience.unread()).toBeNull()
   world.pass(1)
   expect(world.experience.unread()).toMatchObject({ check: 'experience_not_read' })
+  // One who looks again after longer reads first.
+  await world.look()
+  expect(world.opened).toEqual(['place'])
 })
 
 it('begins what pays where nothing was lost', async () => {
