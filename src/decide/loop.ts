@@ -24,7 +24,8 @@ export type DutyDeps = {
   readonly prices: (seen: Moment) => readonly PriceSeen[]
   /** Workflows of this role that ended of late. */
   readonly recent: () => Moment['recent']
-  readonly experience: () => Moment['experience']
+  /** What became of earlier work; a role that may not decide without it waits for it. */
+  readonly experience: () => Promise<Moment['experience']>
   readonly rivals: () => Moment['rivals']
   /** Why nothing new may begin, or null: then nothing is opened, and no try is used up. */
   readonly stopped: () => Refusal | null
@@ -145,12 +146,16 @@ function createDecider(deps: DutyDeps) {
     lastDecision: () => last?.decision ?? null,
     lastDecidedAtMs: () => last?.atMs ?? null,
     decide: async (): Promise<Decided> => {
-      const [own, onLots] = await Promise.all([deps.journal.ofRole(deps.role), deps.journal.onLots()])
+      const [own, onLots, experience] = await Promise.all([
+        deps.journal.ofRole(deps.role),
+        deps.journal.onLots(),
+        deps.experience(),
+      ])
       const seen = await deps.observe({
         inFlight: own.map(inFlight),
         recent: deps.recent(),
         colleagues: onLots.filter(({ role }) => role !== deps.role).map(colleague),
-        experience: deps.experience(),
+        experience,
         rivals: deps.rivals(),
       })
       const startedAtMs = performance.now()

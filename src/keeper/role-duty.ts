@@ -32,6 +32,8 @@ type Report = {
 /** What is the role's own in it. */
 type Own = Pick<DutyDeps, 'recent' | 'rivals' | 'open'> & {
   readonly experience: (recovered: readonly Recovered[]) => Moment['experience']
+  /** Resolve once that may be gone by. */
+  readonly experienced: () => Promise<void>
   readonly observer: Pick<Observer, 'observe' | 'close'>
   readonly journal: DutyDeps['journal']
   /** Its newest workflows. */
@@ -45,7 +47,7 @@ export type RoleDuty = Duty & { readonly book: Pick<DutyBook, 'moved' | 'state'>
 export function createRoleDuty(
   { agent: { role }, does, policy }: RolePolicy,
   { clock, log, gate, onOpened, ...report }: RoleDutyDeps,
-  { observer, journal, recent, rivals, experience, open, newest }: Own,
+  { observer, journal, recent, rivals, experience, experienced, open, newest }: Own,
 ): RoleDuty {
   const book = createDutyBook({
     ...{ role, newest, nowMs: clock.nowMs },
@@ -57,16 +59,17 @@ export function createRoleDuty(
     workflowTypes: does.workflowTypes,
     ...{ nowMs: clock.nowMs, monotonicMs: clock.monotonicMs },
     observe: observer.observe,
-    decide: (seen) =>
-      does.decide(
-        does.recovered === undefined
-          ? seen
-          : { ...seen, experience: experience(does.recovered(seen, policy.strategy)) },
-        policy.strategy,
-      ),
+    // As it is known by now: a reading may have ended since the look began.
+    decide: (seen) => {
+      const recovered = does.recovered?.(seen, policy.strategy) ?? []
+      return does.decide({ ...seen, experience: experience(recovered) }, policy.strategy)
+    },
     prices: (seen) => does.prices?.(seen) ?? [],
     recent,
-    experience: () => experience([]),
+    experience: async () => {
+      await experienced()
+      return experience([])
+    },
     rivals,
     open,
     stopped: () => haltOf(gate()),

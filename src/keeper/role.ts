@@ -156,6 +156,7 @@ export async function openRole(
     ...{ newest, observer: lookingBeside(observer, signing, deps) },
     ...{ recent: recent.list, rivals: signing?.rivals ?? (() => []) },
     experience: signing?.experience ?? (() => []),
+    experienced: signing?.experienced ?? (() => Promise.resolve()),
     journal: {
       ofRole: async (which) => (await journal.ofRole(which)).filter(counts),
       onLots: async () => (await journal.onLots()).filter(counts),
@@ -196,22 +197,17 @@ export async function openRole(
 const evidenceOf = ({ does, policy }: RolePolicy, proposal: Proposal, seen: Moment | null) =>
   seen === null ? null : (does.evidence?.(proposal, seen, policy.strategy) ?? null)
 
-/**
- * Begin with each look what is looked at beside it, and waited for by nobody; but no role that explores sees anything before what
- * came of its earlier work.
- */
-export const lookingBeside = (
+/** Begin with each look what is looked at beside it, and waited for by nobody. */
+const lookingBeside = (
   observer: Observer,
-  signing: Pick<RoleSigning, 'lookBeside' | 'experience' | 'experienced'> | null,
+  signing: RoleSigning | null,
   { proof }: Pick<RoleDeps, 'proof'>,
 ): Observer => ({
   ...observer,
-  observe: async (around) => {
+  observe: (around) => {
     proof.again()
-    if (signing === null) return observer.observe(around)
-    signing.lookBeside()
-    await signing.experienced()
-    return observer.observe({ ...around, experience: signing.experience([]) })
+    signing?.lookBeside()
+    return observer.observe(around)
   },
 })
 

@@ -45,7 +45,7 @@ const createWorld = (own: Partial<DutyDeps> = {}) => {
     ...{ nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
     prices: () => world.prices,
     recent: () => [],
-    experience: () => [],
+    experience: async () => [],
     rivals: () => [],
     open: (proposal) =>
       openProposal(

@@ -3,7 +3,7 @@ import { rfqBidder } from '../../agents/rfq-bidder/agent.ts'
 import type { Observed } from '../../agents/rfq-bidder/seen.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createExperience } from '../../src/keeper/experience.ts'
-import { gateToOpen, lookingBeside } from '../../src/keeper/role.ts'
+import { gateToOpen } from '../../src/keeper/role.ts'
 import { createRoleDuty } from '../../src/keeper/role-duty.ts'
 import type { Gate } from '../../src/ops/control.ts'
 import { createLog } from '../../src/ops/log.ts'
@@ -31,20 +31,13 @@ function firstLook(cases: () => Promise<readonly object[]>) {
     ...{ accounts, clock, log, alarm: () => undefined },
     journal: { get: async () => null },
   } as unknown as Parameters<typeof createExperience>[1])
-  const signing = {
-    lookBeside: experience.begin,
-    experience: experience.now,
-    experienced: experience.ready,
-    unread: experience.unread,
-  }
   const opened: string[] = []
   const alarms: string[] = []
   const observer = {
     observe: async (around: object) => observed({ rfqs: [rfq()], ...around } as Partial<Observed>),
     close: () => undefined,
   }
-  const proof = { again: () => undefined }
-  const gate = gateToOpen(signing, { gate: (): Gate => ({ closed: false, paused: false }) })
+  const gate = gateToOpen(experience, { gate: (): Gate => ({ closed: false, paused: false }) })
   const decided = Promise.withResolvers<readonly string[]>()
   const [of, joined, own] = [
     { agent: { role: 'rfq-bidder' }, does: rfqBidder, policy: { strategy: policy() } },
@@ -57,8 +50,9 @@ function firstLook(cases: () => Promise<readonly object[]>) {
       alarm: ({ code }: RolekeeperError) => alarms.push(code),
     },
     {
-      ...{ newest: [], recent: () => [], rivals: () => [], experience: experience.now },
-      observer: lookingBeside(observer as never, signing, { proof } as never),
+      ...{ newest: [], recent: () => [], rivals: () => [] },
+      ...{ experience: experience.now, experienced: experience.ready },
+      observer,
       journal: {
         ofRole: async () => [],
         onLots: async () => [],
