@@ -18,7 +18,7 @@ import { publishInfo, retractInfo, type SandboxInfo } from './info.ts'
 import { type Kms, startKms } from './kms/server.ts'
 import type { Fault } from './service/faults/faults.ts'
 import { createDonor } from './service/grants/donor.ts'
-import { type SandboxService, startService } from './service/service.ts'
+import { type SandboxService, type ServiceSettings, startService } from './service/service.ts'
 import { newToken } from './service/store.ts'
 import { readDeployment, storeDeployment } from './stored-deployment.ts'
 import type { Scenario } from './story/scenarios.ts'
@@ -140,7 +140,10 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   ])
   // Of this run alone: one of an earlier run is worth nothing.
   const controlToken = newToken('ctl')
-  const service = started(await startServiceOn(start, onChain, canonical, controlToken))
+  const story = Promise.withResolvers<Weather>()
+  const service = started(
+    await startServiceOn(start, onChain, canonical, { controlToken, story: story.promise }),
+  )
   const { sources, weather } = await startStory(
     {
       ...start,
@@ -150,6 +153,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
     },
     started,
   )
+  story.resolve(weather)
   const info: SandboxInfo = {
     serviceUrl: service.url,
     streamUrl: service.streamUrl,
@@ -221,7 +225,7 @@ function startServiceOn(
   start: Start,
   { chain: { rpcUrl }, deployment, transactions }: OnChain,
   canonical: Canonical,
-  controlToken: string,
+  control: Pick<ServiceSettings, 'controlToken' | 'story'>,
 ): Promise<SandboxService> {
   const { keys, clock, folder } = start
   return startService({
@@ -244,7 +248,7 @@ function startServiceOn(
       })),
     },
     donor: createDonor(rpcUrl, keys.deployer, transactions),
-    controlToken,
+    ...control,
     fault: start.fault ?? {},
     allowLoopbackWebhooks: start.allowLoopbackWebhooks === true,
     onCrash: start.onTrouble,

@@ -39,6 +39,7 @@ import {
   seedRecords,
 } from './records.ts'
 import { openStore, type Store } from './store.ts'
+import type { StoryControl } from './story-control.ts'
 import type { Credentials } from './tenants/seed.ts'
 import { openTenancy } from './tenants/tenancy.ts'
 import { createDeliveryRows } from './webhooks/delivery-rows.ts'
@@ -76,6 +77,8 @@ export type ServiceSettings = {
   readonly fault?: Fault
   /** Lets its holder read and set faults; without one nobody can, over HTTP. */
   readonly controlToken?: string
+  /** What its holder may hold still; it begins after the service. */
+  readonly story?: Promise<StoryControl>
   /** Gets what a 500 answer does not show. */
   readonly onCrash?: (error: unknown) => void
 }
@@ -147,7 +150,7 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...{ streamPath: STREAM_PATH, fault: faults.now },
   })
   servePublishedContract(app)
-  serveControl(app, settings.controlToken, { faults, applications, serviceRecords, log })
+  serveControl(app, settings, { faults, applications, serviceRecords, log })
   app.server.on('upgrade', stream.upgrade)
   const unsubscribe = followChain(canonical, { log, intelligence, progress, grants }, onCrash)
   const idle = async () => {

@@ -112,3 +112,29 @@ it('lets a story wait after its first tick, with borrowers in every market, unti
   parent.stdin?.write('begin')
   await expect.poll(tick).toBeGreaterThan(1)
 })
+
+it('holds its story still for whoever has its control token, while blocks go on', async () => {
+  start()
+  await whatItSays()
+  const { serviceUrl, controlToken } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
+  const url = `${serviceUrl}/sandbox-control/story`
+  const ask = async (body: unknown, token = controlToken) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer = await fetch(url, { method: 'PUT', headers, body: JSON.stringify(body) })
+    return [answer.status, await answer.json()]
+  }
+  const state = async () =>
+    (await fetch(url, { headers: { authorization: `Bearer ${controlToken}` } })).json()
+  const look = async () => markets.parse(await (await fetch(`${serviceUrl}/v1/markets`)).json())
+  const block = async () => Number((await look()).freshness.blockNumber)
+  const tick = () => JSON.parse(readFileSync(join(directory, 'sandbox', 'weather.json'), 'utf8')).tick
+  expect((await ask({ paused: true }, 'ctl_other'))[0]).toBe(401)
+  expect((await ask({ paused: 'yes' }))[0]).toBe(400)
+  expect(await state()).toEqual({ paused: false })
+  expect(await ask({ paused: true })).toEqual([200, { paused: true }])
+  const [held, at] = [tick(), await block()]
+  await expect.poll(block).toBeGreaterThanOrEqual(at + 3)
+  expect([tick(), await state()]).toEqual([held, { paused: true }])
+  expect(await ask({ paused: false })).toEqual([200, { paused: false }])
+  await expect.poll(tick).toBeGreaterThan(held)
+})

@@ -103,9 +103,28 @@ export function createChain(info: SandboxInfo): Chain {
     mined,
     send: async (wallet, intents) => {
       const receipts = await mined(wallet, intents)
-      const reverted = receipts.find(({ status }) => status !== 'success')
-      if (reverted !== undefined) throw new Error(`transaction ${reverted.transactionHash} reverted`)
+      for (const [index, { status, blockNumber }] of receipts.entries()) {
+        const intent = intents[index]
+        if (status === 'success' || intent === undefined) continue
+        throw new Error(
+          `transaction ${index} reverted: ${await reasonOf(client, wallet, intent, blockNumber)}`,
+        )
+      }
       return receipts
     },
   }
+}
+
+/** What a call that reverted says at the end of the block that it is in. */
+async function reasonOf(
+  client: PublicClient,
+  { address: account }: Wallet,
+  { target: to, calldata: data, value }: Intent,
+  blockNumber: bigint,
+): Promise<string> {
+  const again = client.call({ account, to, data, value, blockNumber })
+  return again.then(
+    () => 'it goes through later in its block',
+    (error: unknown) => String(error),
+  )
 }

@@ -31,7 +31,7 @@ export type SandboxUnderTest = { readonly info: SandboxInfo; readonly stop: () =
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Our receiver of webhooks listens on loopback. */
-const COMMAND = ['src/cli/main.ts', 'sandbox', '--allow-loopback-webhooks']
+const COMMAND = ['src/cli/main.ts', 'sandbox', '--seed', '1', '--allow-loopback-webhooks']
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 /**

@@ -2,6 +2,7 @@ import { type Address, encodeFunctionData, type Hex, isHex, parseAbi, parseEvent
 import { eventually } from '../eventually.ts'
 import { admit, fund, newcomer, placeOf } from '../people.ts'
 import type { Json } from '../shape-check.ts'
+import { createStoryHold, type StoryHold } from '../story-hold.ts'
 import { createKmsWallet, type Wallet } from '../wallet.ts'
 import type { Story } from '../workflow-run.ts'
 import { itemsOf, type World } from '../world.ts'
@@ -57,11 +58,12 @@ function liquidating(take: string, settle: string, arrive: (world: World) => Pro
           found.vaultAddress,
           found.borrowerAddress,
         )
-      const receipts = await carry(take, {
+      const hold = createStoryHold(world)
+      const liquidation = carry(take, {
         wallet,
         input: { ...found, repayAssets: '1', minCollateralAssets: '1', recipientAddress },
         when: async () => {
-          const position = await underWater(world, debts)
+          const position = await underWater(world, debts, hold)
           found = {
             marketAddress: addressOf(position.marketAddress),
             vaultAddress: addressOf(position.vaultAddress),
@@ -72,6 +74,7 @@ function liquidating(take: string, settle: string, arrive: (world: World) => Pro
         read: owed,
         moved: (before, after) => after < before,
       })
+      const receipts = await liquidation.finally(hold.release)
       const { marketAddress } = found
       const [liquidated] = parseEventLogs({ abi: LIQUIDATED, logs: receipts.flatMap(({ logs }) => logs) })
       const collateral = placeOf(
@@ -147,17 +150,29 @@ async function borrowMore({ chain }: World, debt: Debt): Promise<void> {
   await chain.mined(borrower, [call(market, data)])
 }
 
-/** Wait until one of our debts can be liquidated: each price falls once a minute, and what fell before we owed does not count. */
-function underWater(world: World, debts: readonly Debt[]): Promise<Json> {
+/**
+ * Wait until one of our debts can be liquidated, and hold the story there: a market may be paused in the middle of a
+ * fall, an oracle go stale, and the price is back soon. Each price falls once a minute, and what fell before we owed
+ * does not count.
+ */
+function underWater(world: World, debts: readonly Debt[], hold: StoryHold): Promise<Json> {
   const ours = debts.map(({ borrower }) => borrower.address.toLowerCase())
-  const look = async () => {
+  const liquidatable = async () => {
     const rows = itemsOf(await world.ask('GET /v1/liquidation-recovery', {}))
-    const found = rows.find(
+    return rows.find(
       ({ borrowerAddress, liquidatable, executable }) =>
         ours.includes(String(borrowerAddress)) && liquidatable === true && executable === true,
     )
-    if (found === undefined) await Promise.all(debts.map((debt) => borrowMore(world, debt)))
-    return found
+  }
+  const look = async () => {
+    if ((await liquidatable()) !== undefined) {
+      await hold.take()
+      const found = await liquidatable()
+      if (found !== undefined) return found
+      await hold.release()
+    }
+    await Promise.all(debts.map((debt) => borrowMore(world, debt)))
+    return undefined
   }
   return eventually(look, 'none of our debts went under water', 3)
 }
