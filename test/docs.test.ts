@@ -9,6 +9,7 @@ import { readAccounts } from '../src/journal/accounts.ts'
 import { readSqliteJournal } from '../src/journal/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
 import { runCommand } from './support/commands.ts'
+import { QUIET_SEED } from './support/quiet-story.ts'
 import { removeDirectory } from './support/sandbox.ts'
 import { WAIT_MS_MAX } from './support/until.ts'
 
@@ -316,7 +317,7 @@ describe('every command of the pages', () => {
     directory = makeCheckout()
     state = join(directory, '.rolekeeper')
     made.push(directory)
-    shared = launch(SHARED, directory)
+    shared = launch(`${SHARED} -- --seed ${QUIET_SEED}`, directory)
     await untilReady(shared)
     // The asset manager's policy asks about three things that the sandbox's story begins with.
     await untilFound(async (journal) =>

@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { foundFleet } from '../../src/journal/redis/generation.ts'
 import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
+import { QUIET_SEED } from '../support/quiet-story.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
 import { openStore, storeAt } from '../support/redis-fleet.ts'
 import { removeDirectory } from '../support/sandbox.ts'
@@ -102,12 +103,13 @@ afterAll(async () => {
 const OURS = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
 
 /** Start a service of the composition as a process of this machine, in the folder that stands for `/app`. */
-function startService(name: string, changes: Record<string, string> = {}) {
+function startService(name: string, changes: Record<string, string> = {}, options: readonly string[] = []) {
   const { entrypoint, command, environment } = serviceOf(name)
   // That of the image, where it says nothing else.
   const [program = '', ...args] = [
     ...(entrypoint.length > 0 ? entrypoint : ['node', 'src/cli/main.ts']),
     ...command,
+    ...options,
   ]
   const child = spawn(program === 'node' ? process.execPath : program, args, {
     cwd: app,
@@ -163,7 +165,7 @@ it('works as plain processes: two keepers share the duty beside a sandbox, and o
   mkdirSync(join(app, '.rolekeeper/sandbox'), { recursive: true })
   const redis = await startRedis(settings)
   ends.push(redis.stop)
-  const sandbox = startService('sandbox')
+  const sandbox = startService('sandbox', {}, ['--seed', String(QUIET_SEED)])
   await sandbox.until(/is ready/)
   const file = join(app, '.rolekeeper/sandbox/fleet.yaml')
   const changed = readFileSync(file, 'utf8')

@@ -14,6 +14,7 @@ import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { NOTHING_AROUND } from '../support/around.ts'
 import { deployment, nodes, SIGNER, startManyBorrowers } from '../support/many-borrowers.ts'
+import { QUIET_SEED } from '../support/quiet-story.ts'
 import { removeDirectory } from '../support/sandbox.ts'
 
 const PAGE = 'docs/write-a-role.md'
@@ -52,9 +53,8 @@ beforeAll(() => {
 afterAll(() => removeDirectory(root))
 
 it('staffs the role that the page writes, word for word, and carries its first workflow to success', async () => {
-  const keeper = spawn(process.execPath, ['src/cli/main.ts', 'start', '--json', '--for', '60s'], {
-    cwd: root,
-  })
+  const args = ['start', '--json', '--for', '60s', '--seed', String(QUIET_SEED)]
+  const keeper = spawn(process.execPath, ['src/cli/main.ts', ...args], { cwd: root })
   let complaint = ''
   keeper.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text

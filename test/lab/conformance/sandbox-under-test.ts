@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { QUIET_SEED } from '../../support/quiet-story.ts'
 import { WAIT_MS_MAX } from './eventually.ts'
 
 /** What `sandbox.json` gives a program that is not part of rolekeeper. */
@@ -31,7 +32,7 @@ export type SandboxUnderTest = { readonly info: SandboxInfo; readonly stop: () =
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Our receiver of webhooks listens on loopback. */
-const COMMAND = ['src/cli/main.ts', 'sandbox', '--seed', '1', '--allow-loopback-webhooks']
+const COMMAND = ['src/cli/main.ts', 'sandbox', '--seed', String(QUIET_SEED), '--allow-loopback-webhooks']
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 /**

@@ -4,6 +4,7 @@ import { BORROWERS } from '../../../sandbox/cast/borrowers.ts'
 import type { MarketName } from '../../../sandbox/deploy/markets.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { story, type Tick } from '../../../sandbox/story/story.ts'
+import { QUIET_SEED } from '../../support/quiet-story.ts'
 
 const THRESHOLD_BPS = { btc: 8_000, eth: 7_800 }
 const LLTV_BPS = { btc: 7_500, eth: 7_000 }
@@ -160,6 +161,11 @@ describe('the story', () => {
         expect(longest).toBeLessThanOrEqual(20)
       }
     }
+  })
+
+  it('shuts nothing for ten minutes in the seed of tests that wait for honest work', () => {
+    const markets = ticksOf(QUIET_SEED, 600).flatMap((tick) => tick.markets)
+    expect(markets.filter(({ paused, oracle }) => paused || oracle === 'stale')).toEqual([])
   })
 
   it('goes so deep in a crash that a position is worth less than its debt when its market opens again', () => {

@@ -151,9 +151,8 @@ async function borrowMore({ chain }: World, debt: Debt): Promise<void> {
 }
 
 /**
- * Wait until one of our debts can be liquidated, and hold the story there: a market may be paused in the middle of a
- * fall, an oracle go stale, and the price is back soon. Each price falls once a minute, and what fell before we owed
- * does not count.
+ * Wait until one of our debts can be liquidated, and hold the story there, as the price is back soon. Each price falls
+ * once a minute, and what fell before we owed does not count.
  */
 function underWater(world: World, debts: readonly Debt[], hold: StoryHold): Promise<Json> {
   const ours = debts.map(({ borrower }) => borrower.address.toLowerCase())
