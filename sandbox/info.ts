@@ -44,9 +44,10 @@ export function publishInfo(directory: string, info: SandboxInfo): void {
   writePrivateFile(join(directory, 'fleet.yaml'), fleetYaml(directory, info))
   writePrivateFile(join(directory, 'sandbox.env'), environment(info))
   writeJsonFile(join(directory, 'sandbox.json'), info)
+  writeJsonFile(join(directory, 'sandbox', 'pins.json'), { deployment: info.deployment })
 }
 
-/** Remove what names addresses that nothing listens on any more. */
+/** Remove what names addresses that nothing listens on any more; the names and units of what is on the chain stay. */
 export function retractInfo(directory: string): void {
   for (const name of ['sandbox.json', 'run.yaml', 'fleet.yaml', 'sandbox.env']) {
     rmSync(join(directory, name), { force: true })

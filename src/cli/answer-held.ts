@@ -3,6 +3,7 @@ import { approvalHash } from '../guard/approval.ts'
 import { answerText, type Identity, type Verdict } from '../guard/person.ts'
 import { findWorkflow } from '../journal/find-workflow.ts'
 import type { JournalReads } from '../journal/journal.ts'
+import { keeperAt } from '../journal/presence.ts'
 import { type Hold, isHeld, REJECTED, type Workflow } from '../workflow/workflow.ts'
 import { author } from './author.ts'
 import { type Io, usageError } from './command.ts'
@@ -10,7 +11,7 @@ import { EXIT } from './exit-codes.ts'
 import { heldUpText } from './held-up.ts'
 import { order } from './outgoing.ts'
 import { identify, keyToSign, readPersonKey, type Signing } from './person-key.ts'
-import { type GivenPlace, placeOf, placeText } from './place.ts'
+import { type GivenPlace, isFleet, type Place, placeOf, placeText } from './place.ts'
 
 /** A workflow that waits for a person. */
 export type Held = Workflow & { readonly hold: Hold }
@@ -51,7 +52,9 @@ export async function answerHeld(
     io.out(`${done}: ${workflow.id}, ${printable(workflow.proposal.summary)}\n  hash ${hash}\n`)
     const heldUp = verdict === 'approve' ? await heldUpText(workflow, place) : null
     if (heldUp !== null) io.out(`${printable(heldUp, 1_000)}\n`)
-    return 0
+    const until =
+      verdict === 'approve' ? `, if that is before ${new Date(workflow.hold.untilMs).toISOString()}` : ''
+    return heard(place, until, io)
   })
 }
 
@@ -65,7 +68,8 @@ export async function takeBack(
   { id, ...signing }: Omit<Answered, 'shownHash'>,
   io: Io,
 ): Promise<number> {
-  return order(await placeOf(given, io), async ({ mail, journal }) => {
+  const place = await placeOf(given, io)
+  return order(place, async ({ mail, journal }) => {
     const workflow = await findWorkflow(journal, id, placeText(given))
     const { hold, note } = workflow
     if (hold === undefined || note?.check !== REJECTED) {
@@ -78,8 +82,15 @@ export async function takeBack(
     await mail.answer(workflow, { verdict: 'take_back', hash: hold.hash, by })
     io.out(`Taken back: the no to ${workflow.id}, ${printable(workflow.proposal.summary)}\n`)
     io.out('It is asked about again when it is proposed again.\n')
-    return EXIT.done
+    return heard(place, '', io)
   })
+}
+
+/** Say that nobody takes an answer now, where that is so. Who works in a fleet is known to its Redis alone. */
+function heard(place: Place, until: string, io: Io): number {
+  if (isFleet(place) || keeperAt(place.directory).state === 'running') return EXIT.done
+  io.err(`No keeper runs in ${printable(place.directory)} now: its next start takes the answer${until}.\n`)
+  return EXIT.noKeeper
 }
 
 const DOES = { approve: 'approves', reject: 'rejects', take_back: 'takes back the no to' } as const

@@ -20,7 +20,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   wider: 'policy diff: the new policy is wider',
   unknown: 'policy diff: nobody can say whether it is wider',
   noKeeper:
-    'no keeper runs there: an order was taken back; a kill or a pause was written, and holds for the next start',
+    'no keeper runs there: an order was taken back; a kill, a pause or an answer was written, and holds for the next start',
   interrupted: 'ended at once, by a second Ctrl-C',
 }
 

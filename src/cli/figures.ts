@@ -14,12 +14,13 @@ const NOTHING = {
 const pinned = z.looseObject({ deployment: deployment.optional() })
 
 /**
- * Read what the run configuration of a keeper's records pins, for the names and units of tokens; nothing where only its
- * directory is known. No secret has to be there. Throws what reading it throws.
+ * Read what the run configuration of a keeper's records pins, for the names and units of tokens; of a sandbox that has
+ * ended, what it left; nothing where only its directory is known. No secret has to be there. Throws what reading it throws.
  */
 export function deploymentAt(given: GivenPlace, place: Place): Deployment {
-  const named = configOf(given, place)
-  const found = existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : undefined
+  const left = join(place.directory, 'sandbox', 'pins.json')
+  const named = [configOf(given, place), left].find((file) => existsSync(file))
+  const found = named === undefined ? undefined : checkYaml(loadYaml(named), pinned).deployment
   return found ?? NOTHING
 }
 

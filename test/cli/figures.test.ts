@@ -1,3 +1,6 @@
+import { copyFileSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { changeLines, deploymentAt } from '../../src/cli/figures.ts'
 import { reasonText } from '../../src/guard/reason-text.ts'
@@ -6,6 +9,14 @@ const [USDC, MARKET] = [`0x${'11'.repeat(20)}`, `0x${'33'.repeat(20)}`] as const
 const OTHER = `0x${'99'.repeat(20)}` as const
 const place = { directory: 'config', file: '' }
 const known = deploymentAt({ config: 'config/example.yaml' }, place)
+
+it('knows the names of a sandbox that has ended by what it left', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'cli-figures-'))
+  expect(deploymentAt({ directory }, { directory, file: '' }).assets).toEqual([])
+  mkdirSync(join(directory, 'sandbox'))
+  copyFileSync('config/example.yaml', join(directory, 'sandbox', 'pins.json'))
+  expect(deploymentAt({ directory }, { directory, file: '' })).toEqual(known)
+})
 
 it('writes each figure of a decision in words, with the unit that its name says', () => {
   const reason = {

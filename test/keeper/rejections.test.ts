@@ -123,7 +123,11 @@ it.each([
 ])('asks again of %s once a person has taken the no back', async (_, changes) => {
   const { proposed, directory, id } = await rejected()
   const taken = await runCommand(['reject', id.slice(0, 8), '--take-back', '--directory', directory])
-  expect(taken).toMatchObject({ code: 0, out: expect.stringContaining(`Taken back: the no to ${id}`) })
+  expect(taken).toMatchObject({
+    code: 5,
+    out: expect.stringContaining(`Taken back: the no to ${id}`),
+    err: `No keeper runs in ${directory} now: its next start takes the answer.\n`,
+  })
   expect(await proposed(changes)).toBe('asked')
 })
 

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { BLOCKS_KEPT } from '../../sandbox/chain/chain.ts'
 import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { lower } from '../../sandbox/indexer/logs.ts'
+import { deploymentAt } from '../../src/cli/figures.ts'
 import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { loadRunConfig } from '../../src/config/config.ts'
 import { preparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
@@ -133,6 +134,9 @@ inOrder('one sandbox', () => {
     const before = sandbox.info
     await sandbox.stop()
     expect(() => statSync(join(directory, 'sandbox.json'))).toThrow()
+    // What was done in it keeps its names and units.
+    const ended = deploymentAt({ directory }, { directory, file: '' })
+    expect(ended.assets.map(({ symbol }) => symbol)).toContain('sUSD')
     sandbox = await startTestSandbox(directory)
     expect(sandbox.info).toMatchObject({ chainId, secretKey: before.secretKey, signers, contracts })
     const now = sandbox.canonical.snapshot()

@@ -6,6 +6,7 @@ import { approve } from '../../../src/cli/commands/approve.ts'
 import { approver } from '../../../src/cli/commands/approver.ts'
 import { approvalHash } from '../../../src/guard/approval.ts'
 import { countAnswers } from '../../../src/guard/approvers.ts'
+import { lockDirectory } from '../../../src/journal/lock.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
 import { setControl } from '../../../src/ops/control.ts'
 import { readAnswers } from '../../../src/ops/orders.ts'
@@ -184,8 +185,13 @@ describe('an approval', () => {
   })
 
   it('is for exactly the hash that was read', async () => {
-    const { out } = await run('a1a1', '--hash', hash)
+    const { code, out, err } = await run('a1a1', '--hash', hash)
     expect(out).toContain(`Approved: ${held.id}`)
+    const until = new Date(held.hold.untilMs).toISOString()
+    expect([code, err]).toEqual([
+      5,
+      `No keeper runs in ${directory} now: its next start takes the answer, if that is before ${until}.\n`,
+    ])
     expect(readAnswers(directory, held.id)).toMatchObject([{ verdict: 'approve', hash }])
   })
 
@@ -240,7 +246,9 @@ describe('an approval', () => {
       /^The key of dora would sign: approves workflow f6.*\nSign it\? \[y\/N\]: $/,
     )
     expect(readAnswers(directory, 'f6'.repeat(16))).toEqual([])
+    const running = lockDirectory(directory)
     expect(await answering('y')).toBe(0)
+    running.release()
     const approvers = { desk: { user }, dora: { key: dora.publicKey } }
     const workflow = { ...open, id: 'f6'.repeat(16), hold: { ...held.hold, hash: hashOfDesk } }
     expect(
