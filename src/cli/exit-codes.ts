@@ -16,7 +16,8 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   done: 'done, or the answer is yes',
   failed:
     'it failed, was refused, or the answer is no: what was asked about is not there, differs, is quarantined or is not proven',
-  misunderstood: 'the command line or a file that it names is not understood; nothing was done',
+  misunderstood:
+    'the command line is not understood, or a file or directory that it names is not what it takes; nothing was done',
   wider: 'policy diff: the new policy is wider',
   unknown: 'policy diff: nobody can say whether it is wider',
   noKeeper:
@@ -26,8 +27,9 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
 
 /** The errors that say that no keeper runs there. */
 const NO_KEEPER = ['order.not_taken', 'order.no_keeper']
-/** Those of a command line or a file. */
-const MISUNDERSTOOD = /^(usage$|config\.|keeper\.none$|policy\.answer_unreadable$)/
+/** Those of a command line, a file or a directory. */
+const MISUNDERSTOOD =
+  /^(usage$|config\.|keeper\.none$|journal\.absent$|accounts\.absent$|fleet\.none$|policy\.answer_unreadable$)/
 
 /** The exit code of an error. Pure. */
 export function exitCodeOf({ code }: Pick<RolekeeperError, 'code'>): number {

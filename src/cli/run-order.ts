@@ -90,8 +90,8 @@ async function sandboxOf(directory: string): Promise<RunConfig> {
   if (!existsSync(join(directory, 'run.yaml'))) {
     // A sandbox that ends takes away what names its addresses, and keeps its chain.
     if (existsSync(join(directory, 'sandbox'))) throw endedSandbox(directory)
-    throw new RolekeeperError('order.no_keeper', `No keeper runs in ${directory}, and it is no sandbox's.`, {
-      fix: 'name the run configuration with --config, or the directory with --directory.',
+    throw new RolekeeperError('config.absent', `There is no run configuration in ${printable(directory)}.`, {
+      fix: 'name it with --config, or the directory of a sandbox with --directory.',
     })
   }
   const { sandboxConfig } = await import('./sandbox-config.ts')

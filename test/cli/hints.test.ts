@@ -29,3 +29,26 @@ it.each([
   const { err } = await runCommand([...args, '--directory', directory])
   expect(err).toContain(`${hint} --directory ${directory}`)
 })
+
+it.each([
+  ['status'],
+  ['workflows', 'list'],
+  ['explain', '3f2a'],
+  ['pnl'],
+  ['experience', 'show'],
+  ['approve'],
+  ['reject', '3f2a'],
+  ['kill'],
+  ['resume'],
+  ['signer', 'show'],
+  ['safe'],
+  ['audit', 'verify'],
+  ['shadow'],
+  ['nav', 'verify', '3f2a'],
+  ['doctor'],
+  ['plan'],
+])('a directory that no keeper worked in is a mistake of the command line: %j %j', async (...args) => {
+  const nowhere = mkdtempSync(join(tmpdir(), 'hints-'))
+  const { code, err } = await runCommand([...args, '--directory', nowhere])
+  expect([code, err]).toEqual([2, expect.stringMatching(/^error [\w.]+: [^\n]* Fix: [^\n]+\n$/)])
+})

@@ -17,6 +17,8 @@ describe.each(['plan', 'doctor'])('rolekeeper %s', (command) => {
   })
 
   it('says so of a directory that is no sandbox’s', async () => {
-    expect((await runCommand([command, '--directory', folder()])).err).toContain('and it is no sandbox')
+    expect((await runCommand([command, '--directory', folder()])).err).toContain(
+      'There is no run configuration in',
+    )
   })
 })
