@@ -1,5 +1,5 @@
 import { createPublicClient, erc20Abi, http } from 'viem'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFailed } from 'vitest'
 import { SETTINGS_TYPES } from '../../agents/asset-manager/declared/settings-step.ts'
 import { agents } from '../../agents/index.ts'
 import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
@@ -108,6 +108,7 @@ it("brings every workflow type of every role to success by the agents' own decis
   await expect.poll(final).toBeGreaterThanOrEqual(begunAt)
   const { keeper, until, page } = await session.begin('live')
   const missing = new Set<string>(WORKFLOW_TYPES)
+  onTestFailed(() => void process.stderr.write(`missing: ${[...missing].join(', ')}\n`))
   const all = until((event) => {
     if (event.type === 'workflow' && event.state === 'succeeded') missing.delete(event.workflowType)
     return missing.size === 0

@@ -83,19 +83,23 @@ export function createPatientWorld(
     weather.resume()
     await mineEvery(1)
   }
+  let [heldLooks, freeLooks] = [0, 0]
+  const look = async () => {
+    for (const [id, looks] of underWay) underWay.set(id, looks + 1)
+    if (heldLooks > 0 && !mustStand && (!isLate() || heldLooks >= HELD_LOOKS_MAX)) {
+      await go()
+      heldLooks = 0
+      freeLooks = 0
+    } else if (heldLooks > 0) heldLooks += 1
+    else if (mustStand || (isLate() && freeLooks >= APART_LOOKS)) {
+      await hold()
+      heldLooks = 1
+    } else freeLooks += 1
+  }
   const running = (async () => {
-    let [heldLooks, freeLooks] = [0, 0]
     while (!ending.signal.aborted) {
-      for (const [id, looks] of underWay) underWay.set(id, looks + 1)
-      if (heldLooks > 0 && !mustStand && (!isLate() || heldLooks >= HELD_LOOKS_MAX)) {
-        await go()
-        heldLooks = 0
-        freeLooks = 0
-      } else if (heldLooks > 0) heldLooks += 1
-      else if (mustStand || (isLate() && freeLooks >= APART_LOOKS)) {
-        await hold()
-        heldLooks = 1
-      } else freeLooks += 1
+      // What the chain did not answer is asked by the next look: a world that stood still for ever would be no world.
+      await look().catch(() => undefined)
       await systemClock.sleep(LOOK_MS, ending.signal).catch(() => undefined)
     }
     if (heldLooks > 0) await go()

@@ -59,6 +59,8 @@ const ALIKE = 'tbody tr:nth-child(n+9)'
 export async function inaccessible(page: Page, rule?: string): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   const how = { resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) }
-  const { violations }: Found = await page.evaluate(`axe.run({ exclude: [['${ALIKE}']] }, ${JSON.stringify(how)})`)
+  const { violations }: Found = await page.evaluate(
+    `axe.run({ exclude: [['${ALIKE}']] }, ${JSON.stringify(how)})`,
+  )
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 100)}`))
 }

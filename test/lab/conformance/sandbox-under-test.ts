@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { QUIET_SEED } from '../../support/quiet-story.ts'
 import { WAIT_MS_MAX } from './eventually.ts'
+import { QUIET_SEED } from './quiet-story.ts'
 
 /** What `sandbox.json` gives a program that is not part of rolekeeper. */
 export type SandboxInfo = {

@@ -4,7 +4,7 @@ import { BORROWERS } from '../../../sandbox/cast/borrowers.ts'
 import type { MarketName } from '../../../sandbox/deploy/markets.ts'
 import { SCENARIOS } from '../../../sandbox/story/scenarios.ts'
 import { story, type Tick } from '../../../sandbox/story/story.ts'
-import { QUIET_SEED } from '../../support/quiet-story.ts'
+import { QUIET_SEED } from '../../lab/conformance/quiet-story.ts'
 
 const THRESHOLD_BPS = { btc: 8_000, eth: 7_800 }
 const LLTV_BPS = { btc: 7_500, eth: 7_000 }
