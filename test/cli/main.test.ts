@@ -290,12 +290,6 @@ describe('the command line', () => {
     expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(line)])
   })
 
-  it('exits with 1 where the line is right and the world is not', async () => {
-    const { code, out, err } = await rolekeeper(['workflows', 'list', '--directory', folder()])
-    expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(/^error journal\.absent: There is no journal in \/[^\n]*\. Fix: [^\n]*\n$/)
-  })
-
   it('refuses a configuration with a missing secret before anything is watched', async () => {
     const cwd = folder()
     writeFileSync(join(cwd, 'run.yaml'), readFileSync('config/example.yaml'))

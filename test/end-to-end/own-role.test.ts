@@ -53,7 +53,7 @@ beforeAll(() => {
 afterAll(() => removeDirectory(root))
 
 it('staffs the role that the page writes, word for word, and carries its first workflow to success', async () => {
-  const args = ['start', '--json', '--for', '60s', '--seed', String(QUIET_SEED)]
+  const args = ['start', '--json', '--for', '5m', '--seed', String(QUIET_SEED)]
   const keeper = spawn(process.execPath, ['src/cli/main.ts', ...args], { cwd: root })
   let complaint = ''
   keeper.stderr.setEncoding('utf8').on('data', (text: string) => {
