@@ -1,7 +1,7 @@
 /**
- * `npm run nodes [-- --methods eth_call,eth_getLogs] [--nodes all] [--json]`: each method of a node fails in each way, at one of
- * three nodes and at all, beneath a keeper with a liquidation to do. It goes on, or what stands still is named within 30 s;
- * and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five roles work on nodes that all limit
+ * `npm run nodes [-- --methods eth_call,eth_getLogs] [--nodes all] [--failures hangs,slow] [--json]`: each method of a node
+ * fails in each way, at one of three nodes and at all, beneath a keeper with a liquidation to do. It goes on, or what stands
+ * still is named within 30 s; and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five roles work on nodes that all limit
  * or lack something.
  * Prints the tables of docs/node-failures.md; exits 1 where a cell is neither, or a role ended nothing.
  */
@@ -16,6 +16,7 @@ import { isRight, tableOf } from './table.ts'
 const { values } = readScript(import.meta.url, {
   methods: { type: 'string', default: METHODS.join(',') },
   nodes: { type: 'string', default: 'one,all' },
+  failures: { type: 'string', default: Object.keys(FAILURES).join(',') },
   limited: { type: 'string', default: '' },
   json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
 })
@@ -54,13 +55,14 @@ async function limited(): Promise<number> {
 async function failures(): Promise<number> {
   const outcomes: Outcome[] = []
   const [methods, whose] = [namesIn(values.methods, METHODS), namesIn(values.nodes, WHOSE)]
-  const cells = methods.length * whose.length * Object.keys(FAILURES).length
+  const ways = namesIn(values.failures, Object.keys(FAILURES)) as readonly Failure[]
+  const cells = methods.length * whose.length * ways.length
   const step = createProgress('nodes', cells)
   for (const method of METHODS.filter((each) => methods.includes(each))) {
     for (const nodes of WHOSE.filter((each) => whose.includes(each))) {
       // Limits of the policy and the money of the market are of a world: each has no more cells than they carry.
       const world = await createNodesWorld()
-      for (const failure of Object.keys(FAILURES) as Failure[]) {
+      for (const failure of ways) {
         const cell: Cell = { method, failure, nodes }
         const outcome = await world.run(cell)
         await world.untilWell()
