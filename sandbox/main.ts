@@ -38,7 +38,7 @@ process.on('disconnect', end)
 process.on('message', (said) => {
   if (said === 'begin')
     starting.then(
-      ({ weather }) => weather.resume(),
+      ({ weather }) => weather.begin(),
       () => {},
     )
 })

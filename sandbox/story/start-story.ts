@@ -75,7 +75,7 @@ export async function startStory(
     startWeather({ ...options, sideStories, file: options.weatherFile }, options.begins),
   )
   const share = scenario.rivalLiquidatorShare
-  const { isPaused } = weather
+  const isPaused = weather.isResting
   started(startRivalLiquidator({ canonical, keys, transactions, seed, share, isPaused, onTrouble }))
   if (options.begins !== 'paused') await indexed(await weather.opened, options)
   return { sources, weather }

@@ -39,8 +39,8 @@ type WeatherOptions = {
 }
 
 /**
- * When the story begins: at once; with its first tick at once and the rest when it is resumed, so that there is
- * something of everything while it waits; or wholly when it is resumed.
+ * When the story begins: at once; with its first tick at once and the rest when it is told to begin, so that there is
+ * something of everything while it waits; or wholly then.
  */
 export type Beginning = 'at-once' | 'first-tick' | 'paused'
 
@@ -51,10 +51,15 @@ export type Weather = {
   readonly opened: Promise<Hex>
   /** The tick that comes next. */
   readonly tick: () => number
+  /** Play the rest, where it waits for that. */
+  readonly begin: () => void
   /** Let no further tick begin; resolves when none is being carried out. */
   readonly pause: () => Promise<void>
+  /** Take a pause back; what has not begun still waits. */
   readonly resume: () => void
   readonly isPaused: () => boolean
+  /** Whether it is paused or has not begun. */
+  readonly isResting: () => boolean
   readonly stop: () => Promise<void>
 }
 
@@ -72,8 +77,10 @@ export function startWeather(options: WeatherOptions, begins: Beginning): Weathe
   const perform = createPerformance(options, seed)
   const stopping = new AbortController()
   const { promise: opened, resolve: open } = Promise.withResolvers<Hex>()
-  let paused = begins === 'paused'
-  let pausesAfterTick = begins === 'first-tick'
+  let waits = begins === 'paused'
+  let waitsAfterTick = begins === 'first-tick'
+  let paused = false
+  const isResting = () => waits || paused
   let failing = false
   let performing: Promise<void> = Promise.resolve()
 
@@ -84,13 +91,13 @@ export function startWeather(options: WeatherOptions, begins: Beginning): Weathe
     writeJsonFile(file, { seed, tick })
     open(await perform(now))
     failing = false
-    if (pausesAfterTick) paused = true
-    pausesAfterTick = false
+    if (waitsAfterTick) waits = true
+    waitsAfterTick = false
   }
   const running = (async () => {
     let dueMs = clock.nowMs()
     while (!stopping.signal.aborted) {
-      if (!paused) {
+      if (!isResting()) {
         performing = step().catch((cause: unknown) => {
           if (!failing && !stopping.signal.aborted) onTrouble(cause)
           failing = true
@@ -111,11 +118,15 @@ export function startWeather(options: WeatherOptions, begins: Beginning): Weathe
       paused = true
       await performing
     },
+    begin: () => {
+      waitsAfterTick = false
+      waits = false
+    },
     resume: () => {
-      pausesAfterTick = false
       paused = false
     },
     isPaused: () => paused,
+    isResting,
     stop: async () => {
       stopping.abort()
       await running

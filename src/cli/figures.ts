@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { checkYaml } from '../config/check.ts'
 import { loadYaml } from '../config/yaml.ts'
+import { RolekeeperError } from '../errors.ts'
 import { type Deployment, deployment } from '../service/contract/deployment.ts'
 import { amountText } from '../units.ts'
 import type { TokenChange } from '../workflow/slot.ts'
@@ -18,10 +19,19 @@ const pinned = z.looseObject({ deployment: deployment.optional() })
  * ended, what it left; nothing where only its directory is known. No secret has to be there. Throws what reading it throws.
  */
 export function deploymentAt(given: GivenPlace, place: Place): Deployment {
-  const left = join(place.directory, 'sandbox', 'pins.json')
-  const named = [configOf(given, place), left].find((file) => existsSync(file))
-  const found = named === undefined ? undefined : checkYaml(loadYaml(named), pinned).deployment
+  const named = configOf(given, place)
+  const found = existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : leftBy(place)
   return found ?? NOTHING
+}
+
+/** What a sandbox that has ended left; one of another release may be written otherwise, and only names are missing then. */
+function leftBy({ directory }: Place): Deployment | undefined {
+  try {
+    return checkYaml(loadYaml(join(directory, 'sandbox', 'pins.json')), pinned).deployment
+  } catch (error) {
+    if (error instanceof RolekeeperError) return undefined
+    throw error
+  }
 }
 
 /** Name the run configuration of a keeper's records, which need not be there: a sandbox's lies in its directory. Pure. */

@@ -46,10 +46,7 @@ async function decoded(
   workflow: Workflow,
   config: string,
 ): Promise<readonly string[] | { readonly none: string }> {
-  if (!existsSync(config))
-    return {
-      none: `${printable(config)} is not there: start its sandbox again, or give a run configuration with --config.`,
-    }
+  if (!existsSync(config)) return { none: 'give the run configuration with --config.' }
   const { preparedCalls } = await import('../keeper/policy-explain.ts')
   try {
     return preparedCalls(workflow, config) ?? { none: `${config} has no agent of this role and signer.` }

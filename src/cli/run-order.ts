@@ -8,6 +8,7 @@ import { contentHash } from '../guard/content-hash.ts'
 import { submissionText } from '../guard/person.ts'
 import { nameAddress, nameOf } from '../guard/show.ts'
 import type { Transition } from '../journal/journal.ts'
+import { keeperAt } from '../journal/presence.ts'
 import type { Keeper } from '../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY, pathText } from '../ops/directory.ts'
 import type { Submitted } from '../ops/mail.ts'
@@ -43,7 +44,7 @@ export async function runOrder(draft: SubmissionDraft, place: OrderPlace, io: Io
   const key = await keyToSign({ keyFile: place.key, yes: place.yes === true }, says, io)
   const submission = { ...draft, by: identify(submissionText(id, contentHash(draft)), key) }
   const at = await placeOf(place, io)
-  const isTaken = at.shared !== undefined || (await isRunning(at.directory))
+  const isTaken = at.shared !== undefined || keeperAt(at.directory).state === 'running'
   const keeper = isTaken ? undefined : await createOwnKeeper(await configAt(place, io), io)
   const interrupts = createInterrupts(() => {})
   const known = deploymentAt(place, at)
@@ -90,12 +91,18 @@ async function sandboxOf(directory: string): Promise<RunConfig> {
   if (!existsSync(join(directory, 'run.yaml'))) {
     // A sandbox that ends takes away what names its addresses, and keeps its chain.
     if (existsSync(join(directory, 'sandbox'))) throw endedSandbox(directory)
-    throw new RolekeeperError('config.absent', `There is no run configuration in ${printable(directory)}.`, {
-      fix: 'name it with --config, or the directory of a sandbox with --directory.',
-    })
+    throw unconfigured(directory)
   }
   const { sandboxConfig } = await import('./sandbox-config.ts')
   return sandboxConfig(directory)
+}
+
+function unconfigured(directory: string): RolekeeperError {
+  const fix = 'name it with --config, or the directory of a sandbox with --directory.'
+  const what = `There is no run configuration in ${printable(directory)}`
+  return keeperAt(directory).state === 'ended'
+    ? new RolekeeperError('order.no_keeper', `${what}, and no keeper runs in it.`, { fix })
+    : new RolekeeperError('config.absent', `${what}.`, { fix })
 }
 
 function endedSandbox(directory: string): RolekeeperError {
@@ -103,19 +110,6 @@ function endedSandbox(directory: string): RolekeeperError {
   return new RolekeeperError('order.no_keeper', `The sandbox of ${printable(directory)} has ended.`, {
     fix: `start it again: npm start${at}`,
   })
-}
-
-/** Whether a keeper works in a directory: it holds the lock. */
-async function isRunning(directory: string): Promise<boolean> {
-  if (!existsSync(directory)) return false
-  const { lockDirectory } = await import('../journal/lock.ts')
-  try {
-    lockDirectory(directory).release()
-    return false
-  } catch (error) {
-    if (error instanceof RolekeeperError && error.code === 'journal.locked') return true
-    throw error
-  }
 }
 
 async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {

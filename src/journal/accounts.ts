@@ -5,6 +5,7 @@ import type { Denomination } from '../units.ts'
 import type { Said } from '../workflow/proposal.ts'
 import { accountsFile, hasAccounts, openAccountsDatabase, readAccountsDatabase } from './database.ts'
 import { endProcess } from './faults.ts'
+import { withoutRecords } from './presence.ts'
 import { encodeRecord, Records } from './records.ts'
 
 /** A block, and when it was: Unix milliseconds by its own time. */
@@ -214,18 +215,18 @@ const decided = ({ signer, role }: CasesOf) =>
 
 const keyOf = ({ chainId, signer, role }: CasesOf) => [chainId, signer.toLowerCase(), role] as const
 
-/** Open the accounts of a directory for reading, beside the process that keeps them. Throws RolekeeperError `accounts.absent`. */
+/** Open the accounts of a directory for reading, beside the process that keeps them. Throws RolekeeperError `accounts.absent` or `accounts.lost`. */
 export function readAccounts(directory: string): AccountsReads {
-  if (!hasAccounts(directory)) throw absent(directory)
+  if (!hasAccounts(directory)) throw withoutRecords('accounts', directory)
   return readsOf(new Records(readAccountsDatabase(directory), accountsFile(directory), () => {}))
 }
 
 /**
  * Let a role forget what came of what it said up to now, beside the keeper that keeps its accounts; the accounts stay. Throws
- * RolekeeperError `accounts.absent`.
+ * RolekeeperError `accounts.absent` or `accounts.lost`.
  */
 export async function forget(directory: string, role: Role, untilMs: number): Promise<void> {
-  if (!hasAccounts(directory)) throw absent(directory)
+  if (!hasAccounts(directory)) throw withoutRecords('accounts', directory)
   const records = new Records(openAccountsDatabase(directory), accountsFile(directory), () => {})
   await records.change(() =>
     records.run(
@@ -235,11 +236,6 @@ export async function forget(directory: string, role: Role, untilMs: number): Pr
   )
   await records.close()
 }
-
-const absent = (directory: string) =>
-  new RolekeeperError('accounts.absent', `There are no accounts in ${directory}.`, {
-    fix: 'name the directory of a keeper that has run live, with --directory.',
-  })
 
 const forgottenUntilMs = (records: Records, role: Role) =>
   Number(records.rows('SELECT until_ms FROM forgotten WHERE role = ?', role)[0]?.until_ms ?? 0)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RolekeeperError } from '../errors.ts'
 import { damaged, diskFault } from './faults.ts'
+import { withoutRecords } from './presence.ts'
 
 /** What makes each version out of the one before; a new journal takes every step. */
 const STEPS = [
@@ -120,7 +121,7 @@ export const hasAccounts = (directory: string): boolean => existsSync(accountsFi
 export const hasArchive = (directory: string): boolean => existsSync(archiveFile(directory))
 
 /**
- * Open the database of a directory for reading, beside the process that writes it. Throws `journal.absent`, and
+ * Open the database of a directory for reading, beside the process that writes it. Throws `journal.absent`, `journal.lost`, and
  * `journal.version` for one of another release.
  */
 export function readDatabase(directory: string): DatabaseSync {
@@ -145,10 +146,7 @@ function openToRead(directory: string): DatabaseSync {
   try {
     return new DatabaseSync(journalFile(directory), { readOnly: true })
   } catch (cause) {
-    throw new RolekeeperError('journal.absent', `There is no journal in ${directory}.`, {
-      fix: 'name the directory of a keeper that has run, with --directory.',
-      cause,
-    })
+    throw withoutRecords('journal', directory, cause)
   }
 }
 

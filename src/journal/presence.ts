@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { RolekeeperError } from '../errors.ts'
 import { isLocked } from './lock.ts'
 
 /** What a keeper leaves in its directory, so that others find it. */
@@ -24,9 +25,10 @@ export type KeeperAt =
   /** `running`: a process holds the directory. `now` is null until its ops port is open. */
   | { readonly state: 'running'; readonly now: Presence | null }
 
-/** What only a keeper makes: its lock, and the instance of a fleet what it works in. */
-const MARKS = ['lock.sqlite', 'fleet.json']
-const fileIn = (directory: string) => join(directory, 'keeper.json')
+const FILE = 'keeper.json'
+const fileIn = (directory: string) => join(directory, FILE)
+/** What only a keeper makes; a sandbox takes the lock too, for a moment. */
+const MARKS = [FILE, 'journal.sqlite', 'watermark.log', 'fleet.json']
 
 const presence = z.object({
   pid: z.int(),
@@ -48,9 +50,31 @@ export const forgetPresence = (directory: string): void => rmSync(fileIn(directo
  * ends. It only looks, and makes nothing.
  */
 export function keeperAt(directory: string): KeeperAt {
-  if (!MARKS.some((name) => existsSync(join(directory, name)))) return { state: 'none' }
   const left = presenceIn(directory)
-  return isLocked(directory) ? { state: 'running', now: left } : { state: 'ended', last: left }
+  if (isLocked(directory)) return { state: 'running', now: left }
+  const hasWorked = MARKS.some((name) => existsSync(join(directory, name)))
+  return hasWorked ? { state: 'ended', last: left } : { state: 'none' }
+}
+
+/**
+ * Say that records are not there: `journal.absent` or `accounts.absent` of a directory that no keeper worked in, and
+ * `journal.lost` or `accounts.lost` of one that a keeper worked in.
+ */
+export function withoutRecords(
+  what: 'journal' | 'accounts',
+  directory: string,
+  cause?: unknown,
+): RolekeeperError {
+  const sentence = `There ${what === 'journal' ? 'is no journal' : 'are no accounts'} in ${directory}`
+  return keeperAt(directory).state === 'none'
+    ? new RolekeeperError(`${what}.absent`, `${sentence}.`, {
+        fix: 'name the directory of a keeper that has run, with --directory.',
+        cause,
+      })
+    : new RolekeeperError(`${what}.lost`, `${sentence}, and a keeper worked there.`, {
+        fix: 'put what is missing back from a backup (docs/runbooks/restore.md); a keeper that has just begun writes it soon.',
+        cause,
+      })
 }
 
 function presenceIn(directory: string): Presence | null {

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -16,6 +16,9 @@ it('knows the names of a sandbox that has ended by what it left', () => {
   mkdirSync(join(directory, 'sandbox'))
   copyFileSync('config/example.yaml', join(directory, 'sandbox', 'pins.json'))
   expect(deploymentAt({ directory }, { directory, file: '' })).toEqual(known)
+  // As another release may have written it.
+  writeFileSync(join(directory, 'sandbox', 'pins.json'), '{"deployment": {"newer": 1')
+  expect(deploymentAt({ directory }, { directory, file: '' }).assets).toEqual([])
 })
 
 it('writes each figure of a decision in words, with the unit that its name says', () => {

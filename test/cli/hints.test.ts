@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
@@ -51,4 +51,23 @@ it.each([
   const nowhere = mkdtempSync(join(tmpdir(), 'hints-'))
   const { code, err } = await runCommand([...args, '--directory', nowhere])
   expect([code, err]).toEqual([2, expect.stringMatching(/^error [\w.]+: [^\n]* Fix: [^\n]+\n$/)])
+})
+
+it('whose records were lost is none: what is asked about is not there', async () => {
+  const robbed = mkdtempSync(join(tmpdir(), 'hints-'))
+  writeFileSync(join(robbed, 'watermark.log'), '')
+  const { code, err } = await runCommand(['workflows', 'list', '--directory', robbed])
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(/^error journal\.lost: .* a keeper worked there\. Fix:/),
+  ])
+})
+
+it('an order to a stray directory leaves nothing there', async () => {
+  const stray = mkdtempSync(join(tmpdir(), 'hints-'))
+  const input = join(directory, 'input.json')
+  writeFileSync(input, '{}')
+  const args = ['submit', 'deposit', '--role', 'allocator', '--input', input, '--directory', stray]
+  expect((await runCommand(args)).code).toBe(2)
+  expect(readdirSync(stray)).toEqual([])
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { lockDirectory } from '../../src/journal/lock.ts'
-import { forgetPresence, keeperAt, leavePresence } from '../../src/journal/presence.ts'
+import { forgetPresence, keeperAt, leavePresence, withoutRecords } from '../../src/journal/presence.ts'
 
 const HERE = {
   ...{ pid: 1, startedAtMs: 2, opsUrl: 'http://127.0.0.1:9', version: '1.0.0', roles: ['liquidator'] },
@@ -32,9 +32,21 @@ it('tells a keeper that runs from one that ended, by the lock, whatever the file
   expect(keeperAt(directory)).toEqual({ state: 'ended', last: null })
 })
 
-it('lets a keeper start that somebody looks for at the same time', () => {
+it('is not misled by a sandbox that held the lock for a moment', () => {
   const directory = folder()
   lockDirectory(directory).release()
+  expect(keeperAt(directory)).toEqual({ state: 'none' })
+  expect(withoutRecords('journal', directory).code).toBe('journal.absent')
+  writeFileSync(join(directory, 'watermark.log'), '')
+  expect(keeperAt(directory)).toEqual({ state: 'ended', last: null })
+  expect(withoutRecords('accounts', directory).message).toMatch(
+    /^There are no accounts in .*, and a keeper worked there\. Fix:/,
+  )
+})
+
+it('lets a keeper start that somebody looks for at the same time', () => {
+  const directory = folder()
+  leavePresence(directory, HERE)
   for (let tries = 0; tries < 50; tries += 1) {
     expect(keeperAt(directory).state).toBe('ended')
     lockDirectory(directory).release()

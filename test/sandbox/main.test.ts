@@ -97,13 +97,29 @@ it('says that its lock is damaged, and not that another sandbox runs', async () 
   expect(await whatItSays()).toMatchObject([{ type: 'failed', fix: expect.stringMatching(/^remove it/) }])
 })
 
+/** The story of the sandbox in a directory: what it shows, and what its control token may do. */
+function storyOf(folder: string) {
+  const { serviceUrl, controlToken } = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8'))
+  const look = async () => markets.parse(await (await fetch(`${serviceUrl}/v1/markets`)).json())
+  const ask = async (method: 'GET' | 'PUT', body?: object, token = controlToken) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const asked = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+    const answer = await fetch(`${serviceUrl}/sandbox-control/story`, asked)
+    return [answer.status, await answer.json()]
+  }
+  return {
+    look,
+    ask,
+    block: async () => Number((await look()).freshness.blockNumber),
+    pause: (paused: boolean) => ask('PUT', { paused }),
+    tick: (): number => JSON.parse(readFileSync(join(folder, 'sandbox', 'weather.json'), 'utf8')).tick,
+  }
+}
+
 it('lets a story wait after its first tick, with borrowers in every market, until its parent says so', async () => {
   start('--waits')
   await whatItSays()
-  const { serviceUrl } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
-  const look = async () => markets.parse(await (await fetch(`${serviceUrl}/v1/markets`)).json())
-  const block = async () => Number((await look()).freshness.blockNumber)
-  const tick = () => JSON.parse(readFileSync(join(directory, 'sandbox', 'weather.json'), 'utf8')).tick
+  const { look, block, tick } = storyOf(directory)
   const { items } = await look()
   expect(items.map(({ totalDebt }) => BigInt(totalDebt) > 0n)).toEqual([true, true])
   const ready = await block()
@@ -113,28 +129,30 @@ it('lets a story wait after its first tick, with borrowers in every market, unti
   await expect.poll(tick).toBeGreaterThan(1)
 })
 
+it('begins no story that was paused before, until the pause is taken back', async () => {
+  start('--waits')
+  await whatItSays()
+  const { block, pause, tick } = storyOf(directory)
+  expect(await pause(true)).toEqual([200, { paused: true }])
+  parent.stdin?.write('begin')
+  const at = await block()
+  await expect.poll(block).toBeGreaterThanOrEqual(at + 3)
+  expect(tick()).toBe(1)
+  await pause(false)
+  await expect.poll(tick).toBeGreaterThan(1)
+})
+
 it('holds its story still for whoever has its control token, while blocks go on', async () => {
   start()
   await whatItSays()
-  const { serviceUrl, controlToken } = JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8'))
-  const url = `${serviceUrl}/sandbox-control/story`
-  const ask = async (body: unknown, token = controlToken) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const answer = await fetch(url, { method: 'PUT', headers, body: JSON.stringify(body) })
-    return [answer.status, await answer.json()]
-  }
-  const state = async () =>
-    (await fetch(url, { headers: { authorization: `Bearer ${controlToken}` } })).json()
-  const look = async () => markets.parse(await (await fetch(`${serviceUrl}/v1/markets`)).json())
-  const block = async () => Number((await look()).freshness.blockNumber)
-  const tick = () => JSON.parse(readFileSync(join(directory, 'sandbox', 'weather.json'), 'utf8')).tick
-  expect((await ask({ paused: true }, 'ctl_other'))[0]).toBe(401)
-  expect((await ask({ paused: 'yes' }))[0]).toBe(400)
-  expect(await state()).toEqual({ paused: false })
-  expect(await ask({ paused: true })).toEqual([200, { paused: true }])
+  const { ask, block, pause, tick } = storyOf(directory)
+  expect((await ask('PUT', { paused: true }, 'ctl_other'))[0]).toBe(401)
+  expect((await ask('PUT', { paused: 'yes' }))[0]).toBe(400)
+  expect(await ask('GET')).toEqual([200, { paused: false }])
+  expect(await pause(true)).toEqual([200, { paused: true }])
   const [held, at] = [tick(), await block()]
   await expect.poll(block).toBeGreaterThanOrEqual(at + 3)
-  expect([tick(), await state()]).toEqual([held, { paused: true }])
-  expect(await ask({ paused: false })).toEqual([200, { paused: false }])
+  expect([tick(), await ask('GET')]).toEqual([held, [200, { paused: true }]])
+  expect(await pause(false)).toEqual([200, { paused: false }])
   await expect.poll(tick).toBeGreaterThan(held)
 })

@@ -25,7 +25,7 @@ function keeper(roles: readonly string[] = ['liquidator', 'allocator']): string 
 /** One where a keeper worked that ended. */
 function ended(): string {
   const directory = folder()
-  lockDirectory(directory).release()
+  writeFileSync(join(directory, 'journal.sqlite'), '')
   return directory
 }
 

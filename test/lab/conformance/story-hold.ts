@@ -1,3 +1,4 @@
+import { putControl } from './control.ts'
 import { eventually } from './eventually.ts'
 import type { World } from './world.ts'
 
@@ -33,11 +34,7 @@ export function createStoryHold(world: World): StoryHold {
 }
 
 async function setPaused({ info }: World, paused: boolean): Promise<void> {
-  const answer = await fetch(`${info.serviceUrl}/sandbox-control/story`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${info.controlToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ paused }),
-  })
+  const answer = await putControl(info, 'story', { paused })
   if (!answer.ok) throw new Error(`the story answered ${answer.status} ${await answer.text()}`)
 }
 

@@ -1,8 +1,8 @@
 /**
  * `npm run nodes [-- --methods eth_call,eth_getLogs] [--nodes all] [--failures hangs,slow] [--json]`: each method of a node
  * fails in each way, at one of three nodes and at all, beneath a keeper with a liquidation to do. It goes on, or what stands
- * still is named within 30 s; and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five roles work on nodes that all limit
- * or lack something.
+ * still is named within 30 s; and it recovers with the nodes. `npm run nodes -- --limited all` (or `no_logs,late`): five
+ * roles work on nodes that all limit or lack something.
  * Prints the tables of docs/node-failures.md; exits 1 where a cell is neither, or a role ended nothing.
  */
 import { createProgress } from '../../support/progress.ts'

@@ -1,4 +1,5 @@
 import { type Address, parseAbi } from 'viem'
+import { putControl } from '../control.ts'
 import { placeOf } from '../people.ts'
 import { createKmsWallet, createWallet, type Wallet } from '../wallet.ts'
 import type { Stage, Story } from '../workflow-run.ts'
@@ -85,9 +86,5 @@ async function submitAsset({ world, carry }: Stage, wallet: Wallet): Promise<voi
 
 /** Approve what was submitted, as the service's own people would; what was not is not there to be approved. */
 async function review({ info }: World, kind: string, key: string): Promise<void> {
-  await fetch(`${info.serviceUrl}/sandbox-control/reviews`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${info.controlToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ kind, key, status: 'approved' }),
-  })
+  await putControl(info, 'reviews', { kind, key, status: 'approved' })
 }
