@@ -142,7 +142,7 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const controlToken = newToken('ctl')
   const story = Promise.withResolvers<Weather>()
   const service = started(
-    await startServiceOn(start, onChain, canonical, { controlToken, story: story.promise }),
+    await startServiceOn(start, onChain, canonical, { rpcUrl, controlToken, story: story.promise }),
   )
   const { sources, weather } = await startStory(
     {
@@ -223,9 +223,10 @@ const startKeys = ({ clock, folder, keys }: Start): Promise<Kms> =>
 
 function startServiceOn(
   start: Start,
-  { chain: { rpcUrl }, deployment, transactions }: OnChain,
+  { chain, deployment, transactions }: OnChain,
   canonical: Canonical,
-  control: Pick<ServiceSettings, 'controlToken' | 'story'>,
+  /** Reads go to the front, which does not mine meanwhile. */
+  settings: Pick<ServiceSettings, 'rpcUrl' | 'controlToken' | 'story'>,
 ): Promise<SandboxService> {
   const { keys, clock, folder } = start
   return startService({
@@ -233,7 +234,6 @@ function startServiceOn(
     deployment,
     entities: castEntities(keys),
     records: castRecords(deployment, keys, clock.nowMs()),
-    rpcUrl,
     clock,
     dbFile: join(folder, 'service.sqlite'),
     host: '127.0.0.1',
@@ -247,8 +247,8 @@ function startServiceOn(
         scopes: ROLE_SCOPES,
       })),
     },
-    donor: createDonor(rpcUrl, keys.deployer, transactions),
-    ...control,
+    donor: createDonor(chain.rpcUrl, keys.deployer, transactions),
+    ...settings,
     fault: start.fault ?? {},
     allowLoopbackWebhooks: start.allowLoopbackWebhooks === true,
     onCrash: start.onTrouble,

@@ -89,7 +89,7 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     canonical,
     deployment: scene.deployment,
     entities: [],
-    rpcUrl: scene.chain.rpcUrl,
+    rpcUrl: front.url,
     clock: systemClock,
     dbFile: join(directory, 'service.sqlite'),
     host: '127.0.0.1',
