@@ -133,6 +133,12 @@ export function span(milliseconds) {
 export const moment = (seconds) => new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', 'Z')
 
 /**
+ * Write the name of a budget, such as `usd_per_hour`.
+ * @param {string} name
+ */
+export const budgetName = (name) => name.replaceAll('_', ' ').replace(/^usd/, 'USD')
+
+/**
  * Write how many there are of something.
  * @param {number | bigint} count
  * @param {string} one

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { gain, native, plural, short, span, tokens, usd, workflowName } from '../src/readable.js'
+import { budgetName, gain, native, plural, short, span, tokens, usd, workflowName } from '../src/readable.js'
 import { WORKFLOW_CATALOGUE } from '../src/service/contract/workflow-types.ts'
 
 const BTC = { symbol: 'sBTC', decimals: 8 }
@@ -103,4 +103,13 @@ describe('figures as people read them', () => {
     expect(workflowName('role.lender.distressedRecoveryFundV3AuctionBid')).toBe('auction bid')
     expect(workflowName('role.lender.newThing')).toBe('newThing')
   })
+})
+
+it('writes the names of budgets as words', () => {
+  expect(['usd_per_hour', 'gas_per_day', 'reverts_per_hour', 'loss_per_week'].map(budgetName)).toEqual([
+    'USD per hour',
+    'gas per day',
+    'reverts per hour',
+    'loss per week',
+  ])
 })

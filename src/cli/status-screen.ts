@@ -1,7 +1,7 @@
 import { printable } from '../errors.ts'
 import { facetKey, failing } from '../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../ops/status.ts'
-import { gain, short, span, usd } from '../readable.js'
+import { budgetName, gain, short, span, usd } from '../readable.js'
 import { tableText } from './table.ts'
 
 const safe = (text: string) => short(printable(text, 300))
@@ -80,7 +80,7 @@ function roleLines(
     ...(least === undefined
       ? []
       : [
-          `budget: ${least.name} ${least.used} of ${least.limit}, ${least.left} left${least.frees === null ? '' : `, the first of it free ${in_(least.frees)}`}`,
+          `budget: ${budgetName(least.name)}, ${least.used} of ${least.limit}, ${least.left} left${least.frees === null ? '' : `, the first of it free ${in_(least.frees)}`}`,
         ]),
     ...(nextDue === null ? [] : [`next due ${in_(nextDue)}`]),
   ]

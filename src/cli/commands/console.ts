@@ -1,5 +1,6 @@
 import { RolekeeperError } from '../../errors.ts'
 import { command } from '../command.ts'
+import { keeperThere } from '../keeper-there.ts'
 import { PLACE, placeOf } from '../place.ts'
 
 /** `rolekeeper console`: a link that opens the page of a keeper. */
@@ -15,6 +16,7 @@ through SSH: docs/console.md.
   argumentsMax: 0,
   run: async (given, _args, io) => {
     const { directory } = await placeOf(given, io)
+    keeperThere(directory)
     const { linkOf, readPlace } = await import('../../ops/console/access.ts')
     const { isThere } = await import('../../ops/console/is-there.ts')
     const { author } = await import('../author.ts')

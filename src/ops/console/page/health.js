@@ -1,6 +1,6 @@
 import { badge, h, list, mono, none, once, percent, row, section, short, table, when } from './dom.js'
 import { attentionLine } from './overview.js'
-import { plural } from './readable.js'
+import { budgetName, plural } from './readable.js'
 
 /** What of each limit is used. */
 export function budgets(place, { budgets: rows = [] }) {
@@ -16,7 +16,7 @@ export function budgets(place, { budgets: rows = [] }) {
         h('h2', {}, role),
         all.map(({ budget, used, left, most, freesAtMs }) => {
           const state = used >= 1 ? 'failing' : used >= 0.8 ? 'warning' : 'ok'
-          const name = budget.replaceAll('_', ' ')
+          const name = budgetName(budget)
           return h(
             'div',
             { class: 'meter', 'data-state': state },
@@ -68,11 +68,8 @@ export function health(place, { facets = [], roles = [], nodes = [], alarms = []
         atMs: sinceMs,
       }),
   )
-  const folded = once(place, 'well', () => h('details', {}, h('summary'), h('dl', { class: 'figures' })))
-  folded.hidden = well.length === 0
-  folded.firstElementChild.textContent = `${plural(well.length, 'facet')} well`
   list(
-    folded.lastElementChild,
+    fold(place, 'well', well, 'facet', ' well', () => h('dl', { class: 'figures' })),
     well.flatMap((each) => [
       { key: nameOf(each), tag: 'dt', text: nameOf(each) },
       { key: `${nameOf(each)} message`, tag: 'dd', text: short(each.message) },
@@ -110,11 +107,28 @@ export function health(place, { facets = [], roles = [], nodes = [], alarms = []
     ({ node, state, blocksBehind }) =>
       row(nodeHeads, node, badge(state === 'ok' ? 'ok' : 'failing', state), String(blocksBehind ?? '?')),
   )
+  const attention = () => h('ul', { class: 'attention' })
+  const [newest, older] = [alarms.slice(0, ALARMS_OPEN), alarms.slice(ALARMS_OPEN)]
+  alarmLines(section(place, 'alarms', 'Alarms', attention), newest)
+  alarmLines(fold(place, 'older', older, 'older alarm', '', attention), older)
+}
+
+/** The newest of them; the rest are folded. */
+const ALARMS_OPEN = 8
+
+const alarmLines = (into, alarms) =>
   list(
-    section(place, 'alarms', 'Alarms', () => h('ul', { class: 'attention' })),
+    into,
     alarms,
     ({ at, code, message }) => `${at} ${code} ${message}`,
     ({ at, code, message, fix }) =>
       attentionLine({ state: 'warning', title: code, text: message, fix, atMs: Date.parse(at) }),
   )
+
+/** What is not read first, behind a line that says how many there are; hidden where there are none. */
+function fold(place, name, items, noun, state, make) {
+  const folded = once(place, name, () => h('details', {}, h('summary'), make()))
+  folded.hidden = items.length === 0
+  folded.firstElementChild.textContent = `${plural(items.length, noun)}${state}`
+  return folded.lastElementChild
 }

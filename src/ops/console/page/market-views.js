@@ -261,7 +261,7 @@ export function lots(place, { lots: rows = [], roles }) {
   seenBy(place, 'lots', roles)
   list(
     once(place, 'lots', () => h('div', { class: 'cards big' })),
-    rows,
+    rows.map((lot) => ({ ...lot, isOver: lot.closesAtS * 1_000 < nowMs() })),
     ({ subject, venue }) => `${venue} ${subject}`,
     (lot) => {
       const {
@@ -272,6 +272,7 @@ export function lots(place, { lots: rows = [], roles }) {
         reserve,
         reserveAmount,
         closesAtS,
+        isOver,
         status,
         limit,
         limitAmount,
@@ -307,11 +308,11 @@ export function lots(place, { lots: rows = [], roles }) {
             ? 'ours'
             : '',
         },
-        h('h2', {}, what, h('span', { class: 'mode' }, `${venue} · ${status}`)),
+        h('h2', {}, what, h('span', { class: 'mode' }, `${venue} · ${isOver && status === 'open' ? 'bidding is over' : status}`)),
         h(
           'p',
           { class: 'note' },
-          closesAtS * 1_000 < nowMs() ? 'closed ' : 'closes ',
+          isOver ? 'closed ' : 'closes ',
           when(closesAtS * 1_000),
           ' · ',
           whyLink(subject, mono(subject, name)),

@@ -53,13 +53,14 @@ export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
 
 /** The keeper in one glance: what is wrong, who works, what came of it. */
 export function overview(place, parts) {
-  const { facets, roles = [], workflows: flows = [], money, keeper } = parts
+  const { roles = [], workflows: flows = [], money, keeper } = parts
   if (keeper === undefined) return
   const lines = attention(parts)
-  const failing = (facets ?? []).filter(({ state }) => state === 'failing').length
-  const word = failing > 0 ? 'failing' : lines.length > 0 ? 'warning' : 'ok'
-  const said =
-    failing > 0 ? `${failing} failing` : lines.length > 0 ? `${lines.length} to look at` : 'All is well'
+  const failing = lines.filter(({ state }) => state === 'failing').length
+  const others = lines.length - failing
+  const word = failing > 0 ? 'failing' : others > 0 ? 'warning' : 'ok'
+  const counts = [failing > 0 ? `${failing} failing` : '', others > 0 ? `${others} to look at` : '']
+  const said = counts.filter(Boolean).join(', ') || 'All is well'
   list(
     once(place, 'glance', () => h('div')),
     [{ word, said, startedAtMs: keeper.startedAtMs }],
@@ -98,7 +99,7 @@ export function overview(place, parts) {
 function standing({ state, safe, key, killed, paused }) {
   if (state !== 'up') return [state, state]
   if (killed) return ['failing', 'killed']
-  if (safe.length > 0) return ['failing', 'SAFE']
+  if (safe.length > 0) return ['failing', 'SAFE: signs nothing']
   if (key !== null && key !== 'ok') return ['failing', `key ${key}`]
   return paused ? ['warning', 'paused'] : ['up', 'at work']
 }
