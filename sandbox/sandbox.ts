@@ -131,7 +131,10 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   onProgress('starting the service and the KMS')
   const [canonical, kms] = await Promise.all([
     createIndexer({
-      ...{ rpcUrl, chainUrl: chain.rpcUrl, deployment, clock },
+      rpcUrl,
+      chainUrl: chain.rpcUrl,
+      deployment,
+      clock,
       // Named for its chain, as its state is.
       checkpointFile: join(start.folder, `index-${keys.chainId}`),
       blocksKept: start.blocksKept ?? BLOCKS_KEPT,
@@ -147,8 +150,15 @@ async function startParts(start: Start): Promise<Omit<Sandbox, 'stop'>> {
   const { sources, weather } = await startStory(
     {
       ...start,
-      ...{ rpcUrl, chain, chainId: keys.chainId, deployment, transactions, canonical, service },
-      ...{ begins: start.weather, fault: start.fault ?? {} },
+      rpcUrl,
+      chain,
+      chainId: keys.chainId,
+      deployment,
+      transactions,
+      canonical,
+      service,
+      begins: start.weather,
+      fault: start.fault ?? {},
       weatherFile: join(start.folder, 'weather.json'),
     },
     started,

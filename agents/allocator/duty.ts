@@ -73,8 +73,11 @@ function redemptions(
   const message = `What is idle does not pay the request that falls due at ${new Date(first.dueAtS * 1_000).toISOString()}.`
   return [
     {
-      ...{ what: 'redemption', subject, ...worth(vault, short) },
-      ...{ sinceMs: sinceS * 1_000, untilMs: first.dueAtS * 1_000 },
+      what: 'redemption',
+      subject,
+      ...worth(vault, short),
+      sinceMs: sinceS * 1_000,
+      untilMs: first.dueAtS * 1_000,
       graceMs: Math.max(REDEMPTION_GRACE_MS_MIN, leadS * 500),
       ...(sinceS > chain.timestampS ? { message } : why(message)),
     },

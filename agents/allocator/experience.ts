@@ -24,7 +24,9 @@ export const expectSupply = (
   { yields }: AllocatorPolicy,
 ): Expectation => {
   const expected = expectError(experience, namesOf(vault, [market]), {
-    ...{ mean: 0, noise: 0, most: yields.experienceBpsMax / 10_000 },
+    mean: 0,
+    noise: 0,
+    most: yields.experienceBpsMax / 10_000,
   })
   // A move counts under each of its names: a few of them, whatever came elsewhere, say no more than that it pays less.
   const own = experience.find(({ of }) => of === `market:${market}`)?.won ?? 0

@@ -72,7 +72,9 @@ function lookAtMarkets(
         markets.map((market) => ({ ...market, reading: market.read(answers) })),
         previous,
         (looks, proved) => ({
-          ...{ vaults: vaults.map((read) => read(answers)), markets: looks, proved },
+          vaults: vaults.map((read) => read(answers)),
+          markets: looks,
+          proved,
           borrowing: remember(previous?.borrowing ?? {}, looks, moment.chain.timestampS),
           intelligence: (rows['allocation-intelligence'] ?? []).flatMap(intelligenceSeen),
         }),

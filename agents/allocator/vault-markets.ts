@@ -243,7 +243,8 @@ function laneOf(
     least: toTokens(bounds.leastAssets, decimals),
     most: toTokens(bounds.mostAssets, decimals),
     supplyLeast: toTokens(bounds.supplyLeastAssets, decimals),
-    ...{ lentWorth: 0, learnedRate: 0 },
+    lentWorth: 0,
+    learnedRate: 0,
     ...economics,
   }
 }

@@ -109,7 +109,9 @@ export function proposeYield(
     return { subject, check: short.check, message: `${text}; ${short.needs}.`, reason, near: short.near }
   }
   return proposeMoves(vault, vaultMarkets, targets, {
-    ...{ kind: 'yield', why: text, reason },
+    kind: 'yield',
+    why: text,
+    reason,
     gain: { gainUsdMicros: netUsdMicros, worthUsdMicros: netUsdMicros + usdMicros(gas) },
     said: saidOf(vault, vaultMarkets, targets),
   })

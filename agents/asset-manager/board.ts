@@ -20,9 +20,13 @@ export function board(seen: Observed, decided: Decision): Board {
     const what = assetOf(row.assetAddress, seen)
     const limit = limits.get(row.id)
     return {
-      ...{ subject: row.id, ...judged(row.id), venue: 'acquisition', status: row.status },
+      subject: row.id,
+      ...judged(row.id),
+      venue: 'acquisition',
+      status: row.status,
       what: `${what.text(BigInt(row.assetAmount))}, ${row.lane}`,
-      ...{ reserve: quote.text(BigInt(row.reserveAssets)), reserveAmount: quote.number(row.reserveAssets) },
+      reserve: quote.text(BigInt(row.reserveAssets)),
+      reserveAmount: quote.number(row.reserveAssets),
       closesAtS: Math.floor(Date.parse(row.closesAt) / 1_000),
       limit: limit === undefined ? null : quote.text(limit),
       limitAmount: limit === undefined ? null : quote.number(limit),
@@ -52,8 +56,11 @@ const bidsOf = (
     .toSorted((one, other) => (BigInt(one.assets) > BigInt(other.assets) ? -1 : 1))
     .slice(0, ROWS_MAX)
     .map(({ fundAddress, assets, status }) => ({
-      ...{ who: fundAddress, ours: mine.has(fundAddress), status },
-      ...{ text: text(BigInt(assets)), amount: number(assets) },
+      who: fundAddress,
+      ours: mine.has(fundAddress),
+      status,
+      text: text(BigInt(assets)),
+      amount: number(assets),
     }))
 
 function assetOf(address: string, { deployment }: Observed) {

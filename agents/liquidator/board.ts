@@ -29,7 +29,9 @@ export function board(seen: Seen, decided: Decision): Board {
     const health = wad === null || wad === undefined ? null : Number(wad) / 1e18
     return [
       {
-        ...{ subject: `${first.marketAddress}:${first.borrower}`, borrower: first.borrower, health },
+        subject: `${first.marketAddress}:${first.borrower}`,
+        borrower: first.borrower,
+        health,
         ...judged(...subjects),
         ...amountsOf(facilities, health, markets.get(first.marketAddress), seen),
       },

@@ -134,21 +134,25 @@ export function budgets(
   const positive = (value: bigint) => (value > 0n ? value : 0n)
   return [
     {
-      ...{ name: 'repaid_per_hour', check: 'hour_limit_reached', setting: 'strategy.repayPerHourMax' },
-      ...{ part: part(repaidUsd, repayUsdMicrosPerHourMax), freesAtMs: frees(repaid) },
-      ...{ used: usd(repaidUsd), limit: usd(repayUsdMicrosPerHourMax) },
+      name: 'repaid_per_hour',
+      check: 'hour_limit_reached',
+      setting: 'strategy.repayPerHourMax',
+      part: part(repaidUsd, repayUsdMicrosPerHourMax),
+      freesAtMs: frees(repaid),
+      used: usd(repaidUsd),
+      limit: usd(repayUsdMicrosPerHourMax),
       left: usd(positive(repayUsdMicrosPerHourMax - repaidUsd)),
     },
     {
-      ...{ name: 'reverted_gas_per_hour', check: 'revert_budget_spent' },
+      name: 'reverted_gas_per_hour',
+      check: 'revert_budget_spent',
       setting: 'strategy.lostRace.revertedGasPerHourMax',
       // What is left for less than one try more is none.
       part: most - lost < gas.liquidateGas ? 1 : part(lost, most),
-      ...{
-        freesAtMs: frees(reverted),
-        used: `${counted(lost, 'gas')} (${plural(reverted.length, 'revert')})`,
-      },
-      ...{ limit: counted(most, 'gas'), left: counted(positive(most - lost), 'gas') },
+      freesAtMs: frees(reverted),
+      used: `${counted(lost, 'gas')} (${plural(reverted.length, 'revert')})`,
+      limit: counted(most, 'gas'),
+      left: counted(positive(most - lost), 'gas'),
     },
   ]
 }

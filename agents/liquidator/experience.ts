@@ -47,7 +47,8 @@ export function saidOfSale(
   return {
     of: soldOf(market),
     worthUsdMicros: (markUsdMicros * BigInt(kept)) / BigInt(BPS),
-    ...{ markUsdMicros, brings },
+    markUsdMicros,
+    brings,
   }
 }
 

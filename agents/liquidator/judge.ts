@@ -97,7 +97,12 @@ export function judge(
   const unpaid = badDebtStop(unpaidAssets, market, policy)
   if (unpaid !== null) return stop({ ...unpaid, reason: { ...reason, unpaidAssets: String(unpaidAssets) } })
   return {
-    ...{ subject, facility, market, figures, healthFactorWad: factorWad, unpaidAssets },
+    subject,
+    facility,
+    market,
+    figures,
+    healthFactorWad: factorWad,
+    unpaidAssets,
     ...withExperience(collateral, market, facility.marketAddress, experience, policy),
   }
 }

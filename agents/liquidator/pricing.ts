@@ -174,7 +174,9 @@ export class Pricing {
     })
     const flips: Flip[] = []
     let at: { readonly index: number | null; readonly value: number; readonly units: number } = {
-      ...{ index: null, value: placePrice, units: 0 },
+      index: null,
+      value: placePrice,
+      units: 0,
     }
     for (;;) {
       const { index: from, value, units } = at

@@ -95,7 +95,9 @@ function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
   })
   const cash = Math.min(left.hour, ...mine.slice(0, 1).map((one) => left.cash.get(loanOf(one)) ?? 0))
   const found = bestSet(options, {
-    ...{ cash: Math.max(0, cash), rooms, floor },
+    cash: Math.max(0, cash),
+    rooms,
+    floor,
     countMax: Math.max(0, left.count),
   })
   return { mine, options, found }

@@ -43,8 +43,12 @@ function scheduled(
   const last = newest(report)
   const isFirst = last === null || last.submittedAtS === 0
   const dueOf = (atS: number, told: Pick<Due, 'check' | 'message' | 'chosen'>): Due => ({
-    ...{ what: 'NAV report', subject: name, sinceMs: atS * 1_000, untilMs: (atS + lateSMax) * 1_000 },
-    ...{ graceMs: Math.max(1, lateSMax * 500), ...told },
+    what: 'NAV report',
+    subject: name,
+    sinceMs: atS * 1_000,
+    untilMs: (atS + lateSMax) * 1_000,
+    graceMs: Math.max(1, lateSMax * 500),
+    ...told,
     ...(isFirst ? {} : { lastAtMs: last.valuationTimeS * 1_000 }),
   })
   const [lastS, nextS] = [latestDue(schedule, nowS), nextDue(schedule, nowS)]

@@ -43,8 +43,12 @@ export function evidence(
   const { scale, readings } = report
   const waitS = input.reportType === policy.reportType ? waitOf(policy, atS) : 0
   const pack: Pack = {
-    ...{ report: input, policy: { decimals, quorum, outlierBps, lateSMax, sources } },
-    ...{ when: whenOf(seen, atS, terms, waitS), terms, scale, readings },
+    report: input,
+    policy: { decimals, quorum, outlierBps, lateSMax, sources },
+    when: whenOf(seen, atS, terms, waitS),
+    terms,
+    scale,
+    readings,
   }
   const files = new Map(readings.flatMap(namedTexts))
   return {

@@ -92,7 +92,9 @@ export function withCases(experience: readonly Experience[], cases: readonly Cas
       else {
         const { error, gain } = came
         known.set(name, {
-          ...{ of: name, decided, won: old.won * kept + 1 },
+          of: name,
+          decided,
+          won: old.won * kept + 1,
           errors: old.errors * kept + error,
           squares: old.squares * kept + error * error,
           gains: old.gains * kept + gain,

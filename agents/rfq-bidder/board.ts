@@ -19,17 +19,25 @@ export function board(seen: Observed, decided: Decision): Board {
     const { text, number } = quoteOf(offer, seen)
     const limit = limits.get(offer.id)
     return {
-      ...{ subject: offer.id, ...judged(offer.id), venue, what: whatOf(offer, seen) },
-      ...{ reserve: text(offer.reserveAssets), reserveAmount: number(offer.reserveAssets) },
-      ...{ closesAtS: offer.closesAtS, status: offer.status },
+      subject: offer.id,
+      ...judged(offer.id),
+      venue,
+      what: whatOf(offer, seen),
+      reserve: text(offer.reserveAssets),
+      reserveAmount: number(offer.reserveAssets),
+      closesAtS: offer.closesAtS,
+      status: offer.status,
       limit: limit === undefined ? null : text(BigInt(limit)),
       limitAmount: limit === undefined ? null : number(BigInt(limit)),
       bids: bids
         .toSorted((one, other) => (one.assets > other.assets ? -1 : 1))
         .slice(0, ROWS_MAX)
         .map(({ bidder, assets, status }) => ({
-          ...{ who: bidder, ours: bidder === self, status },
-          ...{ text: text(assets), amount: number(assets) },
+          who: bidder,
+          ours: bidder === self,
+          status,
+          text: text(assets),
+          amount: number(assets),
         })),
     }
   })
@@ -41,7 +49,8 @@ const bidsOfRfq = ({ bids }: RfqSeen) =>
 
 const bidsOfAuction = ({ bids, bestBidder, bestAssets }: AuctionSeen) =>
   bids.map(({ bidder, assets }) => ({
-    ...{ bidder, assets },
+    bidder,
+    assets,
     status: bidder === bestBidder && assets === bestAssets ? 'leading' : 'outbid',
   }))
 

@@ -87,12 +87,10 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
       : [
           owes(
             {
-              ...{
-                what: 'withdrawal by hand',
-                subject: `${lot.id}:owed`,
-                sinceMs: null,
-                graceMs: BY_HAND_GRACE_MS,
-              },
+              what: 'withdrawal by hand',
+              subject: `${lot.id}:owed`,
+              sinceMs: null,
+              graceMs: BY_HAND_GRACE_MS,
               amount: amountText(lot.owedAssets, lot.quoteAsset, seen.deployment),
             },
             () => false,
@@ -103,7 +101,8 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
       : [
           owes(
             {
-              ...{ what: 'auction bid', subject: lot.id },
+              what: 'auction bid',
+              subject: lot.id,
               ...closing(lot, lot.closesAtS - policy.auction.windowS, policy.auction.windowS, policy, seen),
             },
             isOn(lot),

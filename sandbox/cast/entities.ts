@@ -13,7 +13,10 @@ export function castEntities({
   roles,
 }: SandboxKeys): readonly EntityResource[] {
   const entity = (id: string, kind: string, name: string, key: Hex): EntityResource => ({
-    ...{ id, kind, name, status: 'active' },
+    id,
+    kind,
+    name,
+    status: 'active',
     walletAddress: lower(privateKeyToAddress(key)),
   })
   return [

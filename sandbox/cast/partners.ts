@@ -30,17 +30,22 @@ export function partnerCalls(
   const ownedSetup = ownerSetup({
     curator: privateKeyToAddress(curator.privateKey),
     feeRecipient: privateKeyToAddress(owner.privateKey),
-    ...{ market: btcMarket.address, assets: usd('1500000') },
+    market: btcMarket.address,
+    assets: usd('1500000'),
   })
   const weatherOwner = privateKeyToAddress(keys.weatherOwner)
   const weatherSetup = ownerSetup({
-    ...{ curator: weatherOwner, feeRecipient: weatherOwner },
-    ...{ market: btcMarket.address, assets: usd('500000') },
+    curator: weatherOwner,
+    feeRecipient: weatherOwner,
+    market: btcMarket.address,
+    assets: usd('500000'),
   })
   return [
     ...ownedSetup.map((data) => ({ from: owner.privateKey, to: ownedVault.address, data })),
     ...[...weatherSetup, ...keys.channelInvestors.map(trust)].map((data) => ({
-      ...{ from: keys.weatherOwner, to: weatherVault.address, data },
+      from: keys.weatherOwner,
+      to: weatherVault.address,
+      data,
     })),
     ...[owner, partner, investor].map(({ privateKey }) => mint(keys, sUSD.address, privateKey, purseAssets)),
     approve(investor.privateKey, sUSD.address, ownedVault.address, DIRECT_ASSETS),
@@ -57,7 +62,8 @@ export function partnerCalls(
 /** Name an investor as one whom shares may go to, should its vault's manager ever say that not everybody is. */
 const trust = (investor: Hex): Hex =>
   encodeFunctionData({
-    ...{ abi: lendingVaultAbi, functionName: 'setTrustedRecipient' },
+    abi: lendingVaultAbi,
+    functionName: 'setTrustedRecipient',
     args: [privateKeyToAddress(investor), true],
   })
 
@@ -80,7 +86,8 @@ const deposit = (from: Hex, at: Address, assets: bigint): Call => ({
   from,
   to: at,
   data: encodeFunctionData({
-    ...{ abi: lendingVaultAbi, functionName: 'deposit' },
+    abi: lendingVaultAbi,
+    functionName: 'deposit',
     args: [assets, privateKeyToAddress(from)],
   }),
 })

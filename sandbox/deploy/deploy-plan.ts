@@ -109,7 +109,10 @@ export function planDeployment(input: PlanInput): {
   return {
     steps: planner.steps,
     contracts: {
-      ...{ sUSD, sBTC, sETH, registry },
+      sUSD,
+      sBTC,
+      sETH,
+      registry,
       btcOracle: btc.oracle,
       ethOracle: eth.oracle,
       btcRateModel: btc.rateModel,

@@ -140,8 +140,15 @@ export function planFunds(
     planner.call('hand the fund over', fund, encodeFunctionData(handOver))
   }
   return {
-    ...{ fundImplementation, navOracleImplementation, fundFactory, fundLens },
-    ...{ recoveryFund, fundNavOracle, primeNavOracle, rivalFund, rivalNavOracle },
+    fundImplementation,
+    navOracleImplementation,
+    fundFactory,
+    fundLens,
+    recoveryFund,
+    fundNavOracle,
+    primeNavOracle,
+    rivalFund,
+    rivalNavOracle,
   }
 }
 

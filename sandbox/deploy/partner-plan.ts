@@ -57,7 +57,9 @@ const usd = (whole: string) => parseUnits(whole, 6)
 const LIQUIDITY_BUFFER_BPS = 1_000
 const EXIT_TERMS = {
   kind: EXIT_TERM_KIND.instant,
-  ...{ noticeSeconds: 0n, intervalSeconds: 0n, maturityTimestamp: 0n },
+  noticeSeconds: 0n,
+  intervalSeconds: 0n,
+  maturityTimestamp: 0n,
 }
 /** Of one deposit; the first one, of millions, is made before there is a limit. */
 const DEPOSIT_ASSETS_MIN = usd('1')
@@ -79,20 +81,33 @@ export function planPartners(planner: Planner, roles: PartnerRoles, parts: Parts
   const { admin, allocator, assetManager, vaultOwner, curator, partner, weatherOwner, weatherPartner } = roles
   const { btcMarket, ethMarket } = parts
   const owned = planPartner(planner, admin, parts, {
-    ...{ name: 'Sandbox Partner', symbol: 'svPartner', depositAssets: usd('2500000') },
+    name: 'Sandbox Partner',
+    symbol: 'svPartner',
+    depositAssets: usd('2500000'),
     // The second one is for its owner to attach: a market has to list a vault before.
     markets: [btcMarket, ethMarket],
-    ...{ owner: vaultOwner, curator, manager: assetManager, allocator, reseller: partner },
+    owner: vaultOwner,
+    curator,
+    manager: assetManager,
+    allocator,
+    reseller: partner,
   })
   const weather = planPartner(planner, admin, parts, {
-    ...{ name: 'Sandbox Weather', symbol: 'svWeather', depositAssets: usd('1000000') },
+    name: 'Sandbox Weather',
+    symbol: 'svWeather',
+    depositAssets: usd('1000000'),
     markets: [btcMarket],
-    ...{ owner: weatherOwner, curator: weatherOwner, manager: weatherOwner, allocator: weatherOwner },
+    owner: weatherOwner,
+    curator: weatherOwner,
+    manager: weatherOwner,
+    allocator: weatherOwner,
     reseller: weatherPartner,
   })
   return {
-    ...{ ownedVault: owned.vault, partnerChannel: owned.channel },
-    ...{ weatherVault: weather.vault, weatherChannel: weather.channel },
+    ownedVault: owned.vault,
+    partnerChannel: owned.channel,
+    weatherVault: weather.vault,
+    weatherChannel: weather.channel,
   }
 }
 
@@ -143,7 +158,8 @@ export function ownerSetup({ curator, feeRecipient, market, assets }: OwnerTerms
     encodeFunctionData({ ...vault, functionName: 'setRouting', args: [[market]] }),
     encodeFunctionData({ ...vault, functionName: 'setFeeConfig', args: fees }),
     encodeFunctionData({
-      ...{ ...vault, functionName: 'setCuratorFee' },
+      ...vault,
+      functionName: 'setCuratorFee',
       args: [BORROWER_MANAGER_FEE_BPS, curator],
     }),
     encodeFunctionData({ ...vault, functionName: 'setSettings', args: settings }),

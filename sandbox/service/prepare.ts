@@ -86,7 +86,8 @@ export function prepareOperation(deps: PrepareDeps): Handler<'prepareWorkflow'> 
 
 const recordChanged = () =>
   new ApiError(409, 'record_changed', 'What this was judged by was saved or reviewed meanwhile.', {
-    ...{ retryable: true, retryAfterS: 1 },
+    retryable: true,
+    retryAfterS: 1,
   })
 
 /** Throws ApiError 403 where a wallet has to prove itself and did not, or proved to be another than the one that is named. */

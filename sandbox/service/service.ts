@@ -118,13 +118,24 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const idempotency = createIdempotency(store, clock)
   const { chainId, namespace } = deployment
   const { keys, audit, usage, applications, ...tenancy } = openTenancy({
-    ...{ store, clock, cursors, freshness: canonical.freshness, credentials, chainId, namespace },
+    store,
+    clock,
+    cursors,
+    freshness: canonical.freshness,
+    credentials,
+    chainId,
+    namespace,
     faucetQuota: faucetQuota(deployment.contracts),
     forget: [records, idempotency, webhooks.endpoints, webhooks.deliveries].map(({ forget }) => forget),
   })
   const transmit = createTransmit(() => faults.now().stream)
   const stream = createStreamHub({
-    ...{ log, cursors, clock, transmit, take, keys },
+    log,
+    cursors,
+    clock,
+    transmit,
+    take,
+    keys,
     origins: credentials.origins,
   })
   const messages = createMessages(store, clock)
@@ -137,7 +148,12 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
     ...webhookOperations({ ...webhooks, log, cursors, clock, freshness: canonical.freshness }),
     createStreamToken: stream.createStreamToken,
     prepareWorkflow: prepareOperation({
-      ...{ canonical, records, serviceRecords, clock, namespace, fault: faults.now },
+      canonical,
+      records,
+      serviceRecords,
+      clock,
+      namespace,
+      fault: faults.now,
       reads: createNodeReads(settings.rpcUrl, chainId, serviceRecords),
     }),
     ...workflowOperations({ canonical, records, progress, cursors, chainId }),
@@ -146,8 +162,18 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   }
   const sessions = createWalletSessions(store, clock)
   const app = createHttp({
-    ...{ handlers, keys, idempotency, log, audit, usage, clock, onCrash, sessions, take },
-    ...{ streamPath: STREAM_PATH, fault: faults.now },
+    handlers,
+    keys,
+    idempotency,
+    log,
+    audit,
+    usage,
+    clock,
+    onCrash,
+    sessions,
+    take,
+    streamPath: STREAM_PATH,
+    fault: faults.now,
   })
   servePublishedContract(app)
   serveControl(app, settings, { faults, applications, serviceRecords, log })

@@ -224,7 +224,9 @@ function list({ contracts, keys, save }: Scene, listed: boolean, nowS: bigint): 
     lower(contracts.btcMarket.address),
   ]
   save({
-    ...{ kind: 'market_listing', key: `${vaultAddress}:${marketAddress}`, status: 'saved' },
+    kind: 'market_listing',
+    key: `${vaultAddress}:${marketAddress}`,
+    status: 'saved',
     body: { vaultAddress, marketAddress, listed } satisfies z.input<typeof marketListingInput>,
     wallet: lower(privateKeyToAddress(keys.weatherOwner)),
     atMs: Number(nowS) * 1_000,
@@ -246,7 +248,9 @@ async function claimAssets({ reader, contracts, keys }: Scene): Promise<readonly
   const [assets, most] = await Promise.all([
     reader.readContract({ ...of, functionName: 'borrowerFeeAssets' }),
     reader.readContract({
-      ...{ address: contracts.weatherVault.address, abi: lendingVaultAbi, functionName: 'maxWithdraw' },
+      address: contracts.weatherVault.address,
+      abi: lendingVaultAbi,
+      functionName: 'maxWithdraw',
       args: [of.address],
     }),
   ])
@@ -266,7 +270,9 @@ async function refill({ reader, contracts, keys }: Scene): Promise<readonly Call
     reader.readContract({ ...of, functionName: 'totalAssets' }),
     reader.readContract({ ...of, functionName: 'liquidityBufferBps' }),
     reader.readContract({
-      ...{ address: market, abi: lendingMarketAbi, functionName: 'partition' },
+      address: market,
+      abi: lendingMarketAbi,
+      functionName: 'partition',
       args: [of.address],
     }),
   ])

@@ -52,7 +52,9 @@ export function startRivalLiquidator(options: RivalOptions): { readonly stop: ()
     return true
   }
   const call = (to: Address, data: Call['data'], tip: number): Call => ({
-    ...{ from: keys.rivalLiquidator, to, data },
+    from: keys.rivalLiquidator,
+    to,
+    data,
     priorityFeePerGasWei: BigInt(Math.round(TIP_WEI_MAX * tip)),
   })
 

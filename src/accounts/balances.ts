@@ -42,8 +42,14 @@ export function balancesOf(period: Period): readonly AccountRow[] {
           .filter((line) => line.token === token && kinds.includes(line.kind) && isIn(line.assets))
           .reduce((total, { assets }) => total + assets, 0n)
       return {
-        ...{ role: last.page.role, owner: last.page.owner, signer: last.page.signer },
-        ...{ token, symbol, decimals, opening, closing },
+        role: last.page.role,
+        owner: last.page.owner,
+        signer: last.page.signer,
+        token,
+        symbol,
+        decimals,
+        opening,
+        closing,
         received: of(['moved', 'flow'], (assets) => assets > 0n),
         paid: of(['moved', 'flow', 'sent'], (assets) => assets < 0n),
         gas: of(['gas']),

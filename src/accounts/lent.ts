@@ -17,13 +17,17 @@ export async function readLent(
 ): Promise<readonly (Lent & Balance)[]> {
   const reads = createReads()
   const asked = markets.map(({ address: market, loanAsset: token }) => ({
-    ...{ market, token },
+    market,
+    token,
     assets: reads.ask(allocatedView(market, vault)),
     rate: reads.ask(rateView(market)),
   }))
   reads.fill(await nodes.calls(reads.calls, head))
   return asked.map(({ market, token, assets, rate }) => ({
-    ...{ market, token, assets: assets() ?? 0n, ratePerSecondWad: rate() ?? 0n },
+    market,
+    token,
+    assets: assets() ?? 0n,
+    ratePerSecondWad: rate() ?? 0n,
   }))
 }
 

@@ -63,14 +63,21 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
     owner === 'fund' ? readLed(signer, deployment, nodes, final) : [],
   ])
   const read: Omit<Page, 'lines'> = {
-    ...{ chainId: nodes.chainId, signer, role, from: last?.to ?? null, to, count },
+    chainId: nodes.chainId,
+    signer,
+    role,
+    from: last?.to ?? null,
+    to,
+    count,
     ...(owner === undefined ? {} : { owner }),
     ...(lent === null
       ? {}
       : { lent: lent.map(({ market, assets, ratePerSecondWad }) => ({ market, assets, ratePerSecondWad })) }),
     tokens: [
       ...deployment.assets.map(({ address: token, symbol, decimals }) => ({
-        ...{ token, symbol, decimals },
+        token,
+        symbol,
+        decimals,
         ...(deployment.markets.some(({ collateralAsset }) => collateralAsset === token)
           ? ({ isCollateral: true } as const)
           : {}),
@@ -84,7 +91,9 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       ...(lent ?? []).map(({ market: at, token, assets }) => ({ at, token, assets })),
     ]),
     prices: [...owned.prices].map(([token, usdMicros]) => ({
-      ...{ token, usdMicros, by: pricedBy(token, deployment, owned.prices) },
+      token,
+      usdMicros,
+      by: pricedBy(token, deployment, owned.prices),
     })),
   }
   const page = last === null ? read : withUnread(read, named, last, deployment)

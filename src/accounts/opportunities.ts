@@ -92,7 +92,11 @@ function opportunityOf(
   const said = told.findLast(({ gainUsdMicros }) => gainUsdMicros !== undefined)?.gainUsdMicros
   const { signer, role, owner } = last
   return {
-    ...{ signer, role, owner, workflows: told.map(({ id }) => id), movedAtMs: last.to.atMs },
+    signer,
+    role,
+    owner,
+    workflows: told.map(({ id }) => id),
+    movedAtMs: last.to.atMs,
     unknown: told.filter(({ isKnown }) => !isKnown).map(({ id }) => id),
     came: isVault ? 'yes' : came,
     said: said ?? null,

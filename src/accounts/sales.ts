@@ -44,7 +44,8 @@ export function salesOf(
       const { usdMicros = 0n, entries: before = [] } = sold.get(of.thread) ?? {}
       sold.set(of.thread, {
         usdMicros: usdMicros + (paidUsdMicros * assets) / whole,
-        ...{ page: paid.at(-1)?.page ?? given.entry.page, entries: [...before, given.entry, ...paid] },
+        page: paid.at(-1)?.page ?? given.entry.page,
+        entries: [...before, given.entry, ...paid],
       })
     }
   }

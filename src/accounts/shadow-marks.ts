@@ -134,7 +134,8 @@ function withMark(
   ]
   const mark = {
     usdMicros: all.reduce((sum, came) => sum + moneyOf(came, prices, by.deployment), 0n),
-    ...{ blockNumber: number, atMs: timestampS * 1_000 },
+    blockNumber: number,
+    atMs: timestampS * 1_000,
     prices: [...prices].flatMap(([token, usdMicros]) =>
       all.some((came) => came.token === token) ? { token, usdMicros } : [],
     ),

@@ -34,7 +34,9 @@ export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow)
     typeof assetAmount === 'string' && /^\d+$/.test(assetAmount) ? { assets: BigInt(assetAmount) } : undefined
   const brings = said?.brings ?? named
   return {
-    ...{ id, createdAtMs, isKnown: true },
+    id,
+    createdAtMs,
+    isKnown: true,
     ...(lot === undefined ? {} : { lot }),
     ...(said === undefined ? {} : { said }),
     ...(gainUsdMicros === undefined ? {} : { gainUsdMicros }),

@@ -29,7 +29,10 @@ export function workedForOf(period: Period): readonly WorkedFor[] {
         0n,
       )
     return {
-      ...{ account, owner: first.page.owner, role: first.page.role, flows: sum(true) },
+      account,
+      owner: first.page.owner,
+      role: first.page.role,
+      flows: sum(true),
       earned: sum(false) + own.reduce((all, each) => all + positionsOf(each), 0n),
       marked: own.reduce((all, each) => all + markedOf(each), 0n),
       hashes: [...new Set(entries.flatMap(({ line }) => line.hash ?? []))],

@@ -196,10 +196,21 @@ async function senderOf(node: Endpoint, block: Hex, index: number, hash: Hex): P
 
 /** A nonce that the block counts and no transaction of its sender has. Pure. */
 const takenWithout = (from: Address, nonce: number, { number, hash }: Header): MinedTransaction => ({
-  ...{ hash: NO_TRANSACTION, from, nonce, digest: null, maxFeePerGasWei: 0n, maxPriorityFeePerGasWei: 0n },
+  hash: NO_TRANSACTION,
+  from,
+  nonce,
+  digest: null,
+  maxFeePerGasWei: 0n,
+  maxPriorityFeePerGasWei: 0n,
   receipt: {
-    ...{ hash: NO_TRANSACTION, from, blockNumber: number, blockHash: hash, status: 'success', logs: [] },
-    ...{ gasUsed: 0n, effectiveGasPriceWei: 0n },
+    hash: NO_TRANSACTION,
+    from,
+    blockNumber: number,
+    blockHash: hash,
+    status: 'success',
+    logs: [],
+    gasUsed: 0n,
+    effectiveGasPriceWei: 0n,
   },
 })
 

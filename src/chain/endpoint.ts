@@ -202,7 +202,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 
   return {
-    ...{ name, alive: () => alive, read, close: rpc.close },
+    name,
+    alive: () => alive,
+    read,
+    close: rpc.close,
     once: (method, params) => attempt(method, params, false),
     checkChain: () => checkChain(true),
   }

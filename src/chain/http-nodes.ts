@@ -28,7 +28,11 @@ export async function createNodes(given: NodesOptions): Promise<Nodes> {
   const connect = (kind: 'read' | 'send', urls: readonly NodeAddress[]) =>
     urls.map((url, index) =>
       createEndpoint({
-        ...{ name: `${kind}-${index + 1}`, url, chainId, timeoutMs, clock },
+        name: `${kind}-${index + 1}`,
+        url,
+        chainId,
+        timeoutMs,
+        clock,
         onDenied: () => onDenied?.(kind, index),
       }),
     )

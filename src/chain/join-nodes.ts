@@ -58,7 +58,10 @@ const HEDGE_MS = 400
 export function joinNodes(options: JoinOptions): Nodes {
   const { chainId, readers, senders, agree, clock, pollMs } = options
   const tips = createTips({
-    ...{ nodes: readers, agree, clock, patienceMs: pollMs },
+    nodes: readers,
+    agree,
+    clock,
+    patienceMs: pollMs,
     fetchNewest: async (node) => {
       try {
         const header = await newestHeader(node)
@@ -89,10 +92,15 @@ export function joinNodes(options: JoinOptions): Nodes {
     else unanswered.failed(NEWEST, quorumMissing(question, [...headless.values()]))
   }
   const asking = createAgreement({
-    ...{ agree, order: standing.order, hedgeMs: HEDGE_MS, clock },
+    agree,
+    order: standing.order,
+    hedgeMs: HEDGE_MS,
+    clock,
     onSlow: standing.slow,
     onFailed: standing.failed,
-    ...{ onDisagreed, onAnswered: unanswered.answered, onUnanswered: unanswered.failed },
+    onDisagreed,
+    onAnswered: unanswered.answered,
+    onUnanswered: unanswered.failed,
     onAlone: (node, question) => {
       standing.alone(node)
       options.onDisagreement?.(stoodAlone(node, question, agree))
@@ -106,7 +114,12 @@ export function joinNodes(options: JoinOptions): Nodes {
     throw quorumMissing({ method: 'eth_getBlockByNumber', block: hash, agree, answered: 0 }, [])
   }
   return {
-    ...{ chainId, agree, head: heads.newest, recent: heads.recent, block, finalized },
+    chainId,
+    agree,
+    head: heads.newest,
+    recent: heads.recent,
+    block,
+    finalized,
     ...createReads(asking, heads.recent, headerOf, options),
     ...createCounts(asking, heads.recent, finalized, options),
     onHead: heads.listen,
@@ -159,7 +172,9 @@ async function agreedFinalized(
   }
   const method = 'eth_getBlockByNumber'
   const shown = await asking.collect({
-    ...{ method, block: 'finalized', ask: finalizedOn },
+    method,
+    block: 'finalized',
+    ask: finalizedOn,
     counts: (header) => header !== null && header.number >= least,
   })
   const height = reachedBy(
@@ -205,14 +220,16 @@ function createReads(
     calls: async (calls, at) => {
       const state = at === undefined ? (await recent()).hash : typeof at === 'bigint' ? at : at.hash
       return ask({
-        ...{ method: 'eth_call', block: String(state) },
+        method: 'eth_call',
+        block: String(state),
         ask: (node) => Promise.all(calls.map((call) => viewCallOn(node, call, state))),
       })
     },
     codeHashes: async (addresses) => {
       const { hash } = await recent()
       return ask({
-        ...{ method: 'eth_getCode', block: hash },
+        method: 'eth_getCode',
+        block: hash,
         ask: (node) => Promise.all(addresses.map((address) => codeHash(node, address, hash))),
       })
     },
@@ -226,7 +243,8 @@ function createReads(
       ask({ method: 'eth_getLogs', block: String(of.toBlock), ask: (node) => logs.logs(node, of) }),
     blockOf: (hash, senders, before) =>
       ask({
-        ...{ method: 'eth_getBlockByHash', block: hash },
+        method: 'eth_getBlockByHash',
+        block: hash,
         ask: (node) => blockOfOn(node, hash, senders, before),
       }),
     transaction: (hash) =>
@@ -261,7 +279,8 @@ function createCounts(
     transactionCount: async (address, at) => {
       const method = 'eth_getTransactionCount'
       const countAt = (state: StateAt) => ({
-        ...{ method, block: String(state) },
+        method,
+        block: String(state),
         ask: (node: Endpoint) => countOn(node, address, state),
       })
       if (at === 'pending') {

@@ -57,7 +57,9 @@ export function createLogReads(clock: Pick<Clock, 'monotonicMs'>): LogReads {
 }
 
 const filterOf = (address: readonly Address[], { fromBlock, toBlock }: Range) => ({
-  ...{ address, fromBlock: quantity(fromBlock), toBlock: quantity(toBlock) },
+  address,
+  fromBlock: quantity(fromBlock),
+  toBlock: quantity(toBlock),
 })
 const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 const isAmong = (asked: readonly Address[], address: Address) => asked.some((each) => lower(each) === address)

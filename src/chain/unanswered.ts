@@ -40,7 +40,8 @@ export function createUnanswered({ monotonicMs }: Pick<Clock, 'monotonicMs'>): U
     failing.set(method, { method, sinceMs, error, lastMs, count: (last?.count ?? 0) + 1 })
   }
   return {
-    ...{ answered, failed },
+    answered,
+    failed,
     sent: (outcomes) => {
       if (outcomes.every(isNotTaken)) failed(SEND, notTaken(outcomes))
       else answered(SEND)

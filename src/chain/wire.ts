@@ -79,7 +79,10 @@ const ITEMS_MAX = 100_000
 const wireLog: z.ZodType<Log> = z.object({ address, topics: listOf(hash, 4), data: hex })
 const wireLogs = listOf(wireLog, ITEMS_MAX)
 const mined = {
-  ...{ blockNumber: uint, blockHash: hash, transactionHash: hash, logIndex: safeInt },
+  blockNumber: uint,
+  blockHash: hash,
+  transactionHash: hash,
+  logIndex: safeInt,
   removed: z.literal(false).nullish(),
 }
 
@@ -89,7 +92,13 @@ export const wireMinedLogs = listOf(
   ITEMS_MAX,
 ).transform((logs): readonly MinedLog[] =>
   logs.map(({ address: at, topics, data, blockNumber, blockHash, transactionHash, logIndex }) => ({
-    ...{ address: at, topics, data, blockNumber, blockHash, hash: transactionHash, index: logIndex },
+    address: at,
+    topics,
+    data,
+    blockNumber,
+    blockHash,
+    hash: transactionHash,
+    index: logIndex,
   })),
 )
 const wireStatus = z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted'))
@@ -117,8 +126,14 @@ export const wireTransfers = z
   )
   .transform((logs): readonly Transfer[] =>
     logs.map(({ address: token, topics: [, from, to], data: assets, transactionHash, logIndex, ...at }) => ({
-      ...{ token, from: asAccount(from), to: asAccount(to), assets },
-      ...{ blockNumber: at.blockNumber, blockHash: at.blockHash, hash: transactionHash, index: logIndex },
+      token,
+      from: asAccount(from),
+      to: asAccount(to),
+      assets,
+      blockNumber: at.blockNumber,
+      blockHash: at.blockHash,
+      hash: transactionHash,
+      index: logIndex,
     })),
   )
 

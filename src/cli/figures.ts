@@ -10,7 +10,12 @@ import type { TokenChange } from '../workflow/slot.ts'
 import type { GivenPlace, Place } from './place.ts'
 
 const NOTHING = {
-  ...{ namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] },
+  namespace: '',
+  assets: [],
+  markets: [],
+  vaults: [],
+  funds: [],
+  contracts: [],
 }
 const pinned = z.looseObject({ deployment: deployment.optional() })
 

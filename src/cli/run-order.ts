@@ -150,7 +150,12 @@ function eventOf(workflow: Workflow, { state, atMs, note }: Transition, before: 
   const { id, role, proposal } = workflow
   return {
     type: 'workflow' as const,
-    ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject, at: iso(atMs) },
+    id,
+    role,
+    state,
+    workflowType: proposal.workflowType,
+    subject: proposal.subject,
+    at: iso(atMs),
     durationMs: before === undefined ? 0 : atMs - before.atMs,
     ...(before === undefined ? { summary: proposal.summary } : {}),
     ...(isTerminal(state) && note !== undefined ? { check: note.check, message: note.message } : {}),

@@ -19,7 +19,10 @@ export function pacedPolicy(role: string): string | null {
 }
 
 const info = z.looseObject({
-  ...{ serviceUrl: z.string(), rpcUrl: z.string(), kmsUrl: z.string(), kmsRegion: z.string() },
+  serviceUrl: z.string(),
+  rpcUrl: z.string(),
+  kmsUrl: z.string(),
+  kmsRegion: z.string(),
   signers: z.record(z.string(), z.object({ keyId: z.string() })),
   sources: z.array(z.record(z.string(), z.unknown())),
 })
@@ -40,8 +43,12 @@ export function ofSandbox(directory: string) {
       env: parseEnv(readFileSync(secrets, 'utf8')),
       answers: new Map([
         ...Object.entries({
-          ...{ service: said.serviceUrl, nodes: said.rpcUrl, region: said.kmsRegion },
-          ...{ endpoint: said.kmsUrl, roles: roles.join(','), credentials: 'ROLEKEEPER_KMS' },
+          service: said.serviceUrl,
+          nodes: said.rpcUrl,
+          region: said.kmsRegion,
+          endpoint: said.kmsUrl,
+          roles: roles.join(','),
+          credentials: 'ROLEKEEPER_KMS',
         }),
         ...keys,
       ]),

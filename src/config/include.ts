@@ -53,7 +53,8 @@ function loadOther(file: string, depth: number, at: YamlFile['at']): YamlWithInc
     const { code, shortMessage, facts, cause } = error
     throw new RolekeeperError(code, `${at(['include'])}: ${shortMessage}`, {
       fix: 'correct the path, which is from the folder of the file that names it, or put the file there',
-      ...{ facts, cause },
+      facts,
+      cause,
     })
   }
 }

@@ -67,7 +67,8 @@ export function policyEditorSchema<S extends PolicySections>(role: Role, section
   const schema = policySchema(role, sections).extend({ include: z.string().optional() })
   return {
     ...z.toJSONSchema(schema, {
-      ...{ io: 'input', unrepresentable: 'any' },
+      io: 'input',
+      unrepresentable: 'any',
       override: ({ jsonSchema }) => {
         delete jsonSchema.required
         // Where a list goes on with what the included file says.
@@ -97,7 +98,9 @@ export function locating<T>(yaml: YamlFile, work: () => T): T {
     if (path.length === 0) throw error
     const { code, shortMessage, facts, fix, retry, cause } = error
     throw new RolekeeperError(code, `${yaml.at(path)}: ${shortMessage}`, {
-      ...{ facts: { ...facts, file: yaml.file }, retry, cause },
+      facts: { ...facts, file: yaml.file },
+      retry,
+      cause,
       ...(fix === undefined ? {} : { fix }),
     })
   }

@@ -56,8 +56,11 @@ export async function readEvidence(
   const [gen, parent, seq] = Array.isArray(found) ? found : []
   const attested = await line.read('SMEMBERS', keys.attested(server.runId))
   return {
-    ...{ gen: String(gen ?? ''), parents: parentsOf(parent), seq: Number(seq ?? 0) },
-    ...{ server: serverText(server), runId: server.runId },
+    gen: String(gen ?? ''),
+    parents: parentsOf(parent),
+    seq: Number(seq ?? 0),
+    server: serverText(server),
+    runId: server.runId,
     forgotten: isSeenHere
       ? problem.shortMessage
       : heard.length > 0

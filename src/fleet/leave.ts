@@ -71,7 +71,9 @@ function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
   }
   if (isHeard) return { what, isProven: true, seen: 'it finds nothing missing' }
   return {
-    ...{ what, isProven: false, seen: 'it has said nothing to this Redis' },
+    what,
+    isProven: false,
+    seen: 'it has said nothing to this Redis',
     fix: `start it, or wait a moment where it runs; or \`--gone ${name}\`, once its process has ended for good and its credentials are revoked`,
   }
 }
@@ -117,11 +119,14 @@ function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): reado
         },
     adopted === null
       ? {
-          ...{ what: ledger, isProven: false, seen: 'the nodes do not say what was mined a day ago' },
+          what: ledger,
+          isProven: false,
+          seen: 'the nodes do not say what was mined a day ago',
           fix: 'give the command again; where they still do not say, name an archive node in `chain.nodes.read`',
         }
       : {
-          ...{ what: ledger, isProven: true },
+          what: ledger,
+          isProven: true,
           seen: adopted.length === 0 ? 'nothing is missing' : `${adopted.length} are missing: adopted`,
         },
   ]
@@ -182,7 +187,14 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
   const others = isNew ? asked.seats.filter((each) => each !== seat) : []
   return {
-    ...{ seat, expected: gen, begins, server, runId, gone, charged, values },
+    seat,
+    expected: gen,
+    begins,
+    server,
+    runId,
+    gone,
+    charged,
+    values,
     signer: { chainId, address: seat, next: gap === null ? latest : gap.to + 1 },
     controls: new Map([
       ...others.map(

@@ -72,7 +72,8 @@ export async function readOverview(shared: Shared): Promise<FleetOverview> {
     const controls = hashOf(await line.read('HGETALL', line.keys.control))
     const seats = await readSeats(shared, line)
     return {
-      ...{ fleet: shared.store.fleet, redis },
+      fleet: shared.store.fleet,
+      redis,
       killed: authorOf(controls.get('killed')),
       paused: authorOf(controls.get('paused')),
       pausedRoles: pulledInFleet(controls).filter(({ role }) => role !== undefined),
@@ -106,7 +107,9 @@ async function readSeats(shared: Shared, line: CommandLine): Promise<readonly Se
       const record = await readSeat(seat, line)
       const isHeld = record !== null && record.token !== ''
       return {
-        ...{ seat, roles: roles.get(seat) ?? [], epoch: record?.epoch ?? 0 },
+        seat,
+        roles: roles.get(seat) ?? [],
+        epoch: record?.epoch ?? 0,
         holder: isHeld ? record.holder : null,
         sinceMs: isHeld ? record.sinceS * 1_000 : null,
       }
@@ -127,13 +130,19 @@ export async function readFleetInstances(
     const found = heard.get(name)
     const seenMsAgo = found === undefined ? null : Math.max(nowS - found.seenS, 0) * 1_000
     return {
-      ...{ name, zone: found?.zone ?? null, release: found?.release ?? null, seenMsAgo },
+      name,
+      zone: found?.zone ?? null,
+      release: found?.release ?? null,
+      seenMsAgo,
       // It shows itself eight times in a lease, and Redis's clock is read in whole seconds.
       isSilent: seenMsAgo === null || seenMsAgo > leaseMs + 1_000,
       holds: seats.filter(({ holder }) => holder === name).map(({ seat }) => seat),
-      ...{ standsBy: found?.standsBy ?? null, lagMs: found?.lagMs ?? 0 },
-      ...{ killed: found?.killed ?? false, paused: found?.paused ?? false },
-      ...{ pausedRoles: found?.pausedRoles ?? [], heardSeq: found?.heardSeq ?? null },
+      standsBy: found?.standsBy ?? null,
+      lagMs: found?.lagMs ?? 0,
+      killed: found?.killed ?? false,
+      paused: found?.paused ?? false,
+      pausedRoles: found?.pausedRoles ?? [],
+      heardSeq: found?.heardSeq ?? null,
     }
   })
 }

@@ -145,7 +145,13 @@ class InstanceSeats implements Seats {
     const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
     const heardSeq = this.#heardSeq
     return {
-      ...{ ...agreement(), isAble, lagMs, release: version, killed, paused, pausedRoles },
+      ...agreement(),
+      isAble,
+      lagMs,
+      release: version,
+      killed,
+      paused,
+      pausedRoles,
       ...(zone === undefined ? {} : { zone }),
       ...(heardSeq === undefined ? {} : { heardSeq }),
       ...(this.#why === undefined || this.#why === 'none' ? {} : { standsBy: this.#why }),
@@ -155,7 +161,9 @@ class InstanceSeats implements Seats {
   #see({ living, freeMs }: View): void {
     const free = [...freeMs].flatMap(([seat, ms]) => (this.#holdings.has(seat) ? [] : [ms]))
     this.#seen = {
-      ...{ atMs: this.#deps.monotonicMs(), instances: living.length, freeMs: Math.max(0, ...free) },
+      atMs: this.#deps.monotonicMs(),
+      instances: living.length,
+      freeMs: Math.max(0, ...free),
     }
   }
 

@@ -53,7 +53,9 @@ export function shareOf(view: View, self: Self): Share {
   )
   const isOnDuty = onDuty === null || onDuty === fingerprint
   return {
-    ...{ isClockRight, assigned, takes: isAble && onDuty === fingerprint },
+    isClockRight,
+    assigned,
+    takes: isAble && onDuty === fingerprint,
     whyNone: isClockRight ? (isOnDuty ? null : standsBy()) : clockOff(clockOffMs, blockOffMs),
     // Who lags takes what nobody else has taken by then, whoever should have.
     isDue: (seat) => (freeMs.get(seat) ?? -1) >= lagMs && (lagMs > 0 || assigned.get(seat) === instance),

@@ -72,7 +72,12 @@ export function createLook(deps: LookDeps): (introduction: Introduction) => Prom
       else freeMs.set(seat, goneMs)
     }
     return {
-      ...{ living, clockOffMs, controls: roll.controls, records: roll.records, holders, freeMs },
+      living,
+      clockOffMs,
+      controls: roll.controls,
+      records: roll.records,
+      holders,
+      freeMs,
       lively: living.filter(
         ({ name }) => name === instance || watchOf(`instance ${name}`).changedWithin(leaseMs / 2),
       ),

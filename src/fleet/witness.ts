@@ -132,7 +132,8 @@ function lineOf({ gen, seq, run = '', top }: Witnessed): string {
 function parse(line: string): Witnessed | null {
   const [, gen = '', seq = '', run = '', top = ''] = line.trimEnd().split(' ')
   const known = {
-    ...{ gen, seq: Number(seq) },
+    gen,
+    seq: Number(seq),
     ...(run === '' ? {} : { run }),
     ...(top === '' ? {} : { top: Number(top) }),
   }

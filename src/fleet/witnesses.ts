@@ -42,7 +42,8 @@ export async function openWitnesses(directory: string, seats: readonly string[])
     isKept = true
   }
   return {
-    ...{ known, record },
+    known,
+    record,
     tops: () =>
       isKept ? topsOf([...opened].map(([seat, witness]) => [seat, witness.top()] as const)) : null,
     begin: async (gen) => {

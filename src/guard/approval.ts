@@ -46,8 +46,10 @@ export const approvalPolicy = (pinned: readonly Denomination[]) =>
       quorum,
     },
     {
-      ...{ aboveAssets: 'aboveAssets', aboveAssetsPerDay: 'aboveAssetsPerDay' },
-      ...{ aboveUsdMicros: 'aboveUsd', aboveUsdMicrosPerDay: 'aboveUsdPerDay' },
+      aboveAssets: 'aboveAssets',
+      aboveAssetsPerDay: 'aboveAssetsPerDay',
+      aboveUsdMicros: 'aboveUsd',
+      aboveUsdMicrosPerDay: 'aboveUsdPerDay',
     },
   )
 

@@ -133,7 +133,9 @@ export function isApproved(workflow: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
   const { hold } = workflow
   if (hold?.approvedAtMs === undefined) return false
   const answers = hold.approvals.map(({ identity }) => ({
-    ...{ verdict: 'approve' as const, hash: hold.hash, by: identity },
+    verdict: 'approve' as const,
+    hash: hold.hash,
+    by: identity,
   }))
   return countAnswers(workflow, answers, known).approved.length >= known.quorum
 }

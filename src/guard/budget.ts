@@ -139,8 +139,11 @@ export function budgetStates(
       if (most === 0n) return []
       const times = reservations.filter((row) => row.atMs > nowMs - windowMs && counts(row))
       return {
-        ...{ name: `${kind}_per_${name}`, check: `${ROLE.check}_${name}_${kind}`, part: partOf(used, most) },
-        ...{ used: text(used), left: text(most > used ? most - used : 0n) },
+        name: `${kind}_per_${name}`,
+        check: `${ROLE.check}_${name}_${kind}`,
+        part: partOf(used, most),
+        used: text(used),
+        left: text(most > used ? most - used : 0n),
         limit: kind === 'reverts' ? `${plural(most, 'revert')}${ofWorst}` : text(most),
         freesAtMs: times.length === 0 ? null : windowMs + Math.min(...times.map(({ atMs }) => atMs)),
         setting: `limits.${key}.${setting}`,

@@ -211,8 +211,15 @@ const unsignedOf = (
   chainId: number,
 ): Hex =>
   serializeTransaction({
-    ...{ type: 'eip1559', chainId, nonce, to, data, value: valueWei, gas: gasLimit },
-    ...{ maxFeePerGas: fees.maxFeePerGasWei, maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei },
+    type: 'eip1559',
+    chainId,
+    nonce,
+    to,
+    data,
+    value: valueWei,
+    gas: gasLimit,
+    maxFeePerGas: fees.maxFeePerGasWei,
+    maxPriorityFeePerGas: fees.maxPriorityFeePerGasWei,
   })
 
 async function simulate(

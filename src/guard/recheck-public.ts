@@ -51,7 +51,11 @@ async function simulateLeft(
   invariant(fees !== undefined, 'what is raised has an attempt')
   const { maxFeePerGasWei, maxPriorityFeePerGasWei } = fees
   const bundle = left.map(({ payload, nonce }) => ({
-    ...{ from: signer, ...payload, nonce, maxFeePerGasWei, maxPriorityFeePerGasWei },
+    from: signer,
+    ...payload,
+    nonce,
+    maxFeePerGasWei,
+    maxPriorityFeePerGasWei,
   }))
   const ran = (await nodes.simulate({ pending, before: [], bundle, after: [] })).bundle
   const failed = left.find((_slot, index) => ran[index]?.status !== 'success')

@@ -35,7 +35,10 @@ function aboutOf(input: Proposal['input'], signer: Address, deployment: Deployme
   const pinned = <P extends { readonly address: Address }>(pins: readonly P[], named: unknown): P | null =>
     pins.find(({ address }) => address === asAddress(named)) ?? null
   return {
-    ...{ input, self: signer, deadlineS: 0n, deployment },
+    input,
+    self: signer,
+    deadlineS: 0n,
+    deployment,
     market: pinned(deployment.markets, input.marketAddress),
     vault: pinned(deployment.vaults, input.vaultAddress),
     fund: pinned(deployment.funds, input.fundAddress),

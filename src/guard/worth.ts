@@ -188,7 +188,8 @@ function askPositions(
     shares: ask(balanceView(vault, owner)),
   }))
   const claims = deployment.markets.map(({ address: market, collateralAsset: token }) => ({
-    ...{ market, token },
+    market,
+    token,
     ids: ask(view('openClaims', market, [owner], z.array(uint))),
   }))
   return (second) => {

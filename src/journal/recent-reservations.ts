@@ -136,7 +136,11 @@ function addTo(sums: Map<string, Sum>, row: Reservation, startMs: number, sign: 
   const used = sum?.used ?? new Map<string, Used>()
   addUsed(used, row, sign)
   sums.set(key, {
-    ...{ workflowId: '', role, ...(signer === undefined ? {} : { signer }), atMs: startMs, reverted: false },
+    workflowId: '',
+    role,
+    ...(signer === undefined ? {} : { signer }),
+    atMs: startMs,
+    reverted: false,
     used,
     usdMicros: (sum?.usdMicros ?? 0n) + sign * row.usdMicros,
     gasWei: (sum?.gasWei ?? 0n) + sign * row.gasWei,

@@ -99,7 +99,8 @@ export function ownerOf(mark: Mark): Pick<LedgerEntry, 'workflowId' | 'signer'> 
 
 /** Write a mark as a line. Pure. */
 export const lineOf = (mark: Mark): WatermarkLine => ({
-  ...{ digests: digestsOf(mark), text: encodeRecord(mark) },
+  digests: digestsOf(mark),
+  text: encodeRecord(mark),
   ...(mark.type === 'digest' && mark.entry.kind === 'challenge' ? { isSignIn: true } : {}),
 })
 
@@ -192,7 +193,13 @@ function newAttempts(
       .filter(({ digest }) => before !== null && !known.has(digest))
       .map(
         (attempt): Mark => ({
-          ...{ type: 'attempt', workflowId: id, chainId, signer, nonce, attempt, ...reserved },
+          type: 'attempt',
+          workflowId: id,
+          chainId,
+          signer,
+          nonce,
+          attempt,
+          ...reserved,
         }),
       ),
   )

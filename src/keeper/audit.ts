@@ -34,7 +34,9 @@ export function recordReports(
 ): () => Promise<void> {
   const { log, version, candidates } = reports.of
   const roles = candidates.map(({ agent: { role, mode, signer }, policy }) => ({
-    ...{ role, mode, signer: signer.address },
+    role,
+    mode,
+    signer: signer.address,
     ruleset: policy instanceof RolekeeperError ? null : policy.ruleset.hash,
   }))
   audit.record('start', { version, environment, configuration: hash, chainId: chain.id, roles })

@@ -50,11 +50,18 @@ export function withAudit<J extends Journal>(journal: J, audit: AuditLog, live: 
 }
 
 const entryFacts = ({ digest, kind, signer, workflowId, nonce }: LedgerEntry): AuditFacts => ({
-  ...{ digest, of: kind, signer, workflow: workflowId, nonce },
+  digest,
+  of: kind,
+  signer,
+  workflow: workflowId,
+  nonce,
 })
 
 const decisionFacts = ({ role, subject, check, message }: DecisionRow): AuditFacts => ({
-  ...{ role, subject, check, message },
+  role,
+  subject,
+  check,
+  message,
 })
 
 /** Say what a write of a workflow is in an audit. Pure. */

@@ -78,7 +78,10 @@ function unstaffedStages({ role, signer, clearance }: Workflow, deps: CaretakerD
     },
     // Nothing is signed.
     prove: () => null,
-    ...{ recheck: refused, lookAgain: refused, checkBudget: refused, reserve: refused },
+    recheck: refused,
+    lookAgain: refused,
+    checkBudget: refused,
+    reserve: refused,
   })
   return { ...stages, carry: unhurried(stages.carry), confirm: unhurried(stages.confirm) }
 }

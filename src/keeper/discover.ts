@@ -72,7 +72,11 @@ export async function discover(where: Where): Promise<FoundDeployment> {
     if (one === undefined || another !== undefined) throw notOne(served.map(({ chainId }) => chainId))
     const options = { chainId: one.chainId, read, send: read, agree: Math.min(2, read.length) }
     const nodes = await createNodes({
-      ...{ ...options, finality: 'finalized', timeoutMs: NODE_TIMEOUT_MS, pollMs: 100, clock: systemClock },
+      ...options,
+      finality: 'finalized',
+      timeoutMs: NODE_TIMEOUT_MS,
+      pollMs: 100,
+      clock: systemClock,
     })
     try {
       const { deploymentNamespace, contracts, chainId } = one
@@ -144,7 +148,9 @@ async function readRows(
         : [
             {
               ...called(row.address, `market${index + 1}`),
-              ...{ loanAsset: lower(loan), collateralAsset: lower(collateral), oracle: lower(oracle) },
+              loanAsset: lower(loan),
+              collateralAsset: lower(collateral),
+              oracle: lower(oracle),
             },
           ]
     }),

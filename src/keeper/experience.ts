@@ -68,7 +68,8 @@ export function createExperience(
       alarm(shortfall(of, short, shortOf(worksFor)))
   }
   const renewed = createRenewed(read, {
-    ...{ clock, everyMs: () => READ_EVERY_MS },
+    clock,
+    everyMs: () => READ_EVERY_MS,
     onFailed: (error) => log.warn('could not record what came of what was said', { role, signer }, error),
   })
   const now: RoleExperience['now'] = (recovered) => {

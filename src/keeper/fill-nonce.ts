@@ -70,20 +70,26 @@ export async function fillNonce(
   const bare = { index: 0, kind: 'intent', chainId, signer, nonce, payload, state: 'open' } as const
   const noop = orderAttempt(bare, 'noop', raised ?? quoted.fees, nowMs, deps.noopGas(signer))
   const workflow: Workflow = {
-    ...{ id: idempotencyKey(opportunity, round), role, chainId, signer, opportunity, round },
+    id: idempotencyKey(opportunity, round),
+    role,
+    chainId,
+    signer,
+    opportunity,
+    round,
     proposal: {
-      ...{ workflowType, ...named, summary: note.message, reason: {} },
+      workflowType,
+      ...named,
+      summary: note.message,
+      reason: {},
       input: instead === undefined ? {} : { instead },
       exposure: { token: signer, ...NOTHING },
     },
-    ...{
-      state: 'cleared',
-      version: begun?.version ?? 0,
-      createdAtMs: nowMs,
-      updatedAtMs: nowMs,
-      strikes: 0,
-      slots: [],
-    },
+    state: 'cleared',
+    version: begun?.version ?? 0,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    strikes: 0,
+    slots: [],
   }
   await journal.open(workflow)
   const slot = {

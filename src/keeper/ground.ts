@@ -66,8 +66,15 @@ export async function openGround({ nodes, records, log, onHead, ...deps }: Groun
   const { nowMs } = clock
   const follow = () =>
     watchChain({
-      ...{ nowMs, clock, nodes, journal: records.journal, safe: records.signers.safe },
-      ...{ signers: records.addresses, scope: records.scope, onHead, alarm: deps.reports.alarm },
+      nowMs,
+      clock,
+      nodes,
+      journal: records.journal,
+      safe: records.signers.safe,
+      signers: records.addresses,
+      scope: records.scope,
+      onHead,
+      alarm: deps.reports.alarm,
       onFailed: (error) => log.warn('could not follow the chain', {}, error),
     })
   const isMistake = ({ code }: RolekeeperError) => records.resumed.length === 0 && MISTAKES.includes(code)

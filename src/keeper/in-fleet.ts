@@ -126,13 +126,26 @@ class FleetSeating implements Seating {
     this.#names = seatsOf(config).map(({ name }) => name)
     this.#count = this.#names.length
     this.#control = createFleetControl({
-      ...{ store, instance, leaseMs, monotonicMs, seats: this.#names, onFailed: alarm },
-      ...{ directory: config.directory, nowMs: clock.nowMs },
+      store,
+      instance,
+      leaseMs,
+      monotonicMs,
+      seats: this.#names,
+      onFailed: alarm,
+      directory: config.directory,
+      nowMs: clock.nowMs,
     })
     this.control = this.#control.switches
     this.takenBack = this.#control.takenBack
     this.#attestation = createAttestation({
-      ...{ store, instance, witnesses, roster, replicas, leaseMs, monotonicMs, onWaiting: alarm },
+      store,
+      instance,
+      witnesses,
+      roster,
+      replicas,
+      leaseMs,
+      monotonicMs,
+      onWaiting: alarm,
     })
     this.#chainTime = createChainTime(clock)
     this.#wakeups = createWakeups(config, { clock, alarm })
@@ -214,9 +227,17 @@ class FleetSeating implements Seating {
     this.#upkeep = startStoreUpkeep({ store, clock, onState: (problem) => problem && alarm(problem) })
     this.#opened.push(this.#upkeep.stop)
     this.#seats = createSeats({
-      ...{ store, instance, seats, leaseMs, lagMs, clock, attestation: this.#attestation },
+      store,
+      instance,
+      seats,
+      leaseMs,
+      lagMs,
+      clock,
+      attestation: this.#attestation,
       monotonicMs: clock.monotonicMs,
-      ...{ place: placeOf(directory), release: version, ...(zone === undefined ? {} : { zone }) },
+      place: placeOf(directory),
+      release: version,
+      ...(zone === undefined ? {} : { zone }),
       agreement: () => agreementOf(candidates, version, limits),
       blockOffMs: this.#chainTime.offMs,
       switches: this.#control.switches,
@@ -271,7 +292,12 @@ class FleetSeating implements Seating {
     const { seat } = held
     const candidates = this.#deps.candidates.filter(({ agent }) => seatOf(agent) === seat)
     return openFleetSeat(held, {
-      ...{ store, archive, audit, clock, alarm, candidates },
+      store,
+      archive,
+      audit,
+      clock,
+      alarm,
+      candidates,
       config: { ...this.#config, agents: candidates.map(({ agent }) => agent) },
       gate: () => {
         const isOver = this.#seats?.isOver(seat) ?? true

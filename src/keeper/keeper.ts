@@ -145,8 +145,12 @@ class ComposedKeeper implements Keeper {
       this.#money = await endedMoney(this.#config, began)
     })
     const urls = await showItself(this.#config, this.#lookedAtBy(seating), {
-      ...{ reports: this.#reports, log: this.#log, version: this.#version, candidates: this.#candidates },
-      ...{ accounts, opened: this.#opened },
+      reports: this.#reports,
+      log: this.#log,
+      version: this.#version,
+      candidates: this.#candidates,
+      accounts,
+      opened: this.#opened,
     })
     const client = openReportedService(this.#config, this.#clock, this.#reports.metrics, {
       log: this.#log,
@@ -184,7 +188,9 @@ class ComposedKeeper implements Keeper {
 
   #watchPolicies(): () => Promise<void> {
     return watchPolicies(this.#candidates, {
-      ...{ clock: this.#clock, emit: this.#reports.emit, alarm: this.#reports.alarm },
+      clock: this.#clock,
+      emit: this.#reports.emit,
+      alarm: this.#reports.alarm,
       load: (position) => loadRolePolicy(position, this.#config),
       isKept: (agent) => [...this.#terms].some((term) => isKeptDown(agent, term.states())),
       renew: async (agent) => {
@@ -195,8 +201,13 @@ class ComposedKeeper implements Keeper {
 
   async #sit(): Promise<Seating> {
     const deps = {
-      ...{ clock: this.#clock, candidates: this.#candidates, log: this.#log, version: this.#version },
-      ...{ alarm: this.#reports.alarm, emit: this.#reports.emit, stop: this.#ending.signal },
+      clock: this.#clock,
+      candidates: this.#candidates,
+      log: this.#log,
+      version: this.#version,
+      alarm: this.#reports.alarm,
+      emit: this.#reports.emit,
+      stop: this.#ending.signal,
       metrics: this.#reports.metrics.fleet,
     }
     if (this.#config.fleet === undefined) return sitAlone(this.#config, deps)
@@ -212,8 +223,11 @@ class ComposedKeeper implements Keeper {
 
   async #connect({ resumed }: Seating): Promise<Nodes> {
     const nodes = await connectNodes(this.#config, {
-      ...{ clock: this.#clock, stop: this.#ending.signal, onFailed: this.#onFailed },
-      ...{ reports: this.#reports, isInFlight: resumed !== 0 },
+      clock: this.#clock,
+      stop: this.#ending.signal,
+      onFailed: this.#onFailed,
+      reports: this.#reports,
+      isInFlight: resumed !== 0,
     })
     this.#opened.push(nodes.close)
     this.#nodes = nodes
@@ -222,17 +236,19 @@ class ComposedKeeper implements Keeper {
 
   #hold(seat: HeldSeat, accounts: Accounts, nodes: Nodes, client: ServiceClient): Tenure {
     const term = createTerm(seat, {
-      ...{ clock: this.#clock, log: this.#log, reports: this.#reports, decides: this.#decides },
-      ...{
-        accounts,
-        nodes,
-        client,
-        sources: this.#sources,
-        stop: this.#ending.signal,
-        hurry: this.#hurry.signal,
-      },
+      clock: this.#clock,
+      log: this.#log,
+      reports: this.#reports,
+      decides: this.#decides,
+      accounts,
+      nodes,
+      client,
+      sources: this.#sources,
+      stop: this.#ending.signal,
+      hurry: this.#hurry.signal,
       loosens: this.#loosens,
-      ...{ onFailed: this.#onFailed, hears: () => this.#feed !== undefined },
+      onFailed: this.#onFailed,
+      hears: () => this.#feed !== undefined,
     })
     this.#terms.add(term)
     for (const workflow of seat.records.resumed) {
@@ -249,7 +265,10 @@ class ComposedKeeper implements Keeper {
 
   #createFeed({ values }: Seating, client: ServiceClient): Promise<Feed> {
     return createKeeperFeed(this.#config, {
-      ...{ client, clock: this.#clock, journal: values, onRefused: this.#reports.alarm },
+      client,
+      clock: this.#clock,
+      journal: values,
+      onRefused: this.#reports.alarm,
       types: this.#candidates.flatMap(({ does }) => eventTypesOf(does)),
       onHint: (hint) => {
         this.#traces?.heard(hint.type)
@@ -262,18 +281,24 @@ class ComposedKeeper implements Keeper {
   #lookedAtBy(seating: Seating): HealthDeps {
     const isFollowing = () => [...this.#terms].every((term) => term.isFollowing())
     return {
-      ...{ clock: this.#clock, terms: () => [...this.#terms], directory: this.#config.directory },
-      ...{ control: () => seating.control(), standing: () => seating.standing() },
+      clock: this.#clock,
+      terms: () => [...this.#terms],
+      directory: this.#config.directory,
+      control: () => seating.control(),
+      standing: () => seating.standing(),
       fleet: () => seating.gauges(),
       feed: () => this.#feed?.state() ?? null,
       nodes: () => (isFollowing() ? this.#nodes : undefined),
       waitsFor: () => (isFollowing() ? null : this.#waitsFor),
-      ...{ sweptAtMs: () => this.#sweptAtMs, behindServiceMs: () => this.#behindServiceMs },
-      ...{ diskFreeBytes: watchDisk(this.#config.directory), outlets: this.#outlets },
+      sweptAtMs: () => this.#sweptAtMs,
+      behindServiceMs: () => this.#behindServiceMs,
+      diskFreeBytes: watchDisk(this.#config.directory),
+      outlets: this.#outlets,
       cap: this.#config.limits,
       kept: () => ({
         audit: seating.audit.state(),
-        ...{ secrets: this.#secrets.state(), targets: this.#reports.alarmTargets() },
+        secrets: this.#secrets.state(),
+        targets: this.#reports.alarmTargets(),
       }),
     }
   }

@@ -54,7 +54,9 @@ export function createKeptAccounts(
   }
   const all = [{ signer: of.signer }, ...workedFor(worksFor, of)].map((whose) =>
     createRenewed(() => add(whose), {
-      ...{ clock, everyMs: () => EVERY_MS, onFailed: onFailed(whose.signer) },
+      clock,
+      everyMs: () => EVERY_MS,
+      onFailed: onFailed(whose.signer),
     }),
   )
   return {

@@ -72,9 +72,13 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
     const checks = judge(asked, evidence, isKnown ? chain : { ...chain, adopted: null })
     const leaving = { ...alone, charged: [...moved].flatMap((each) => chargesOf(each, config)) }
     return {
-      ...{ checks, adopted: chain.adopted ?? [], gap, forgotten: evidence.forgotten },
+      checks,
+      adopted: chain.adopted ?? [],
+      gap,
+      forgotten: evidence.forgotten,
       adoptedOfOthers: others.reduce((sum, each) => sum + (moved.get(each)?.length ?? 0), 0),
-      ...{ begins: leaving.begins !== null, generation: evidence.gen },
+      begins: leaving.begins !== null,
+      generation: evidence.gen,
       act: async () => {
         if (checks.some(({ isProven }) => !isProven)) throw notProven(seat)
         const writer = openCommandLine(place.store, false)
@@ -97,7 +101,12 @@ function chargesOf(
     const { usdMicrosMax } = loadRolePolicy(positionOf(agent), config).policy.limits.perWorkflow
     return adopted.map(({ nonce, atMs, gasWei, reverted }) => ({
       workflowId: `adopted:${seat}:${nonce}`,
-      ...{ role, signer: signer.address, atMs, gasWei, reverted, usdMicros: reverted ? 0n : usdMicrosMax },
+      role,
+      signer: signer.address,
+      atMs,
+      gasWei,
+      reverted,
+      usdMicros: reverted ? 0n : usdMicrosMax,
     }))
   })
 }

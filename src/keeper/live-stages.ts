@@ -74,7 +74,8 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     client: askingAhead(deps),
     mayPrepare: () => ({ ok: true }),
     hold: createHold(deps),
-    ...{ checkBudget: budget, save: createSaving(deps) },
+    checkBudget: budget,
+    save: createSaving(deps),
   })
   const following = createFollowingStages({
     ...deps,
@@ -195,7 +196,9 @@ export function createFollowingStages(
         ...deps,
         view,
         terms: () => ({
-          ...{ fees, rulesetHash, gasWeiMax },
+          fees,
+          rulesetHash,
+          gasWeiMax,
           urgent: urgentFees(deps.urgentOf(signer.address)),
           tipWei: deps.gas.tipWei(),
           noopGas: deps.gas.noopGas(signer.address),
@@ -208,7 +211,11 @@ export function createFollowingStages(
       }),
     confirm: (workflow) =>
       confirm(workflow, {
-        ...{ nowMs, journal, alarm, stands: chain.stands, waitMsMax: deps.confirmationMsMax },
+        nowMs,
+        journal,
+        alarm,
+        stands: chain.stands,
+        waitMsMax: deps.confirmationMsMax,
         progress: async (requestId) => (await client.getWorkflow({ params: { requestId } })).answer,
       }),
     resend: (workflow) => resend(workflow, { view, nodes, sentHere, alarm }),

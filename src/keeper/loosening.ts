@@ -82,7 +82,10 @@ export async function admitPolicy(
       // First, so that nothing lets it through twice.
       await keep([...done.filter((each) => each.change !== change), entry])
       log.info('a looser policy is taken up', {
-        ...{ role: agent.role, change, startedBy, approvedBy: approvedBy.join(', ') },
+        role: agent.role,
+        change,
+        startedBy,
+        approvedBy: approvedBy.join(', '),
       })
     } else if (done.at(-1)?.isOver === false) {
       await keep(done.map((each) => ({ ...each, isOver: true })))

@@ -32,7 +32,10 @@ const journalled = z.object({
   signer: addr,
   proposal: z.object({
     workflowType: z.enum(WORKFLOW_TYPES),
-    ...{ kind: z.string(), subject: z.string(), occurrence: z.string(), summary: z.string() },
+    kind: z.string(),
+    subject: z.string(),
+    occurrence: z.string(),
+    summary: z.string(),
     input,
     exposure: z.object({ token: addr.nullable(), assets: amount, usdMicros: amount }),
     reason: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
@@ -156,7 +159,8 @@ function readText(file: string): string {
     return readFileSync(file, 'utf8')
   } catch (cause) {
     throw new RolekeeperError('policy.answer_unreadable', `${file} cannot be read.`, {
-      ...{ fix: 'check the path and its permissions', cause },
+      fix: 'check the path and its permissions',
+      cause,
     })
   }
 }

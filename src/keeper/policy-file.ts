@@ -88,7 +88,8 @@ function withExample(error: RolekeeperError, file: string, role: string): Roleke
   if (value === undefined || !shortMessage.includes(`${path} is missing`)) return error
   return new RolekeeperError(code, shortMessage, {
     fix: `version 1 had none: write it into ${file} with its units and migrate again, for example ${path.split('.').at(-1)}: ${JSON.stringify(value)}`,
-    ...{ facts, retry },
+    facts,
+    retry,
   })
 }
 

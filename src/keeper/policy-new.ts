@@ -65,7 +65,10 @@ export async function newPolicy(
   const moved = await askMoved(blanks, ask)
   const contracts = await askContracts(config, blanks, ask)
   return writePolicy(template, {
-    ...{ money, collaterals, moved, contracts },
+    money,
+    collaterals,
+    moved,
+    contracts,
     scaled: scalerOf(blanks, moved),
     head: [
       `yaml-language-server: $schema=${relative(dirname(resolve(to)), `${SHIPPED}/${role}.schema.json`)}`,
@@ -243,7 +246,9 @@ async function askMoved(blanks: Blanks, ask: Ask): Promise<Blanks['moved']> {
     const part = usdOf(moved.perWorkflow)
     const fallback = part === 0n ? shipped : scaledBy(shipped, part, usdOf(blanks.moved.perWorkflow))
     const answer = await ask({
-      ...{ name, asks, fallback },
+      name,
+      asks,
+      fallback,
       wrong: (answer) =>
         wrongAmount(USD)(answer) ??
         (usdOf(answer) < floor

@@ -65,7 +65,10 @@ export function createReports(
       .flatMap(({ policy }) => (policy instanceof RolekeeperError ? [] : [policy.ruleset.hash]))
       .join(',')
   const roles = candidates.map(({ agent: { role, mode }, does: { workflowTypes, byHand } }) => ({
-    ...{ role, types: workflowTypes, isShadow: mode === 'shadow', isByHand: byHand === true },
+    role,
+    types: workflowTypes,
+    isShadow: mode === 'shadow',
+    isByHand: byHand === true,
   }))
   const alarmTargets = config.alarms.map(({ name }) => name)
   const facts = { version, environment, configHash: hash, rulesetHash, isInFleet: fleet !== undefined }
@@ -86,7 +89,9 @@ export function createReports(
     out.raise(error, facet ?? facetOf(error, config))
   }, clock)
   const out = createAlarmsOut(config.alarms, {
-    ...{ clock, onDelivery: metrics.alarmDelivered, scrub: createScrubber(() => secretsOf(config)) },
+    clock,
+    onDelivery: metrics.alarmDelivered,
+    scrub: createScrubber(() => secretsOf(config)),
     source: ['rolekeeper', config.deployment.namespace, fleet?.instance].filter(Boolean).join(' '),
   })
   return {

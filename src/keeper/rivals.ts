@@ -57,7 +57,8 @@ export function createRivals(
     known = [...known, ...added.flat()].filter(isOfLate).slice(-KEPT_MAX)
   }
   const { begin } = createRenewed(read, {
-    ...{ clock, everyMs: () => READ_EVERY_MS },
+    clock,
+    everyMs: () => READ_EVERY_MS,
     onFailed: (error) => log.warn('could not read what rivals gave', {}, error),
   })
   return { now: () => known, begin }

@@ -50,14 +50,17 @@ export function createRoleDuty(
   { observer, journal, recent, rivals, experience, experienced, open, newest }: Own,
 ): RoleDuty {
   const book = createDutyBook({
-    ...{ role, newest, nowMs: clock.nowMs },
+    role,
+    newest,
+    nowMs: clock.nowMs,
     due: (seen, decision) => does.due?.(seen, decision, policy.strategy) ?? [],
     budgets: (seen) => does.budgets?.(seen, policy.strategy) ?? [],
   })
   const duty = createDuty({
     role,
     workflowTypes: does.workflowTypes,
-    ...{ nowMs: clock.nowMs, monotonicMs: clock.monotonicMs },
+    nowMs: clock.nowMs,
+    monotonicMs: clock.monotonicMs,
     observe: observer.observe,
     // As it is known by now: a reading may have ended since the look began.
     decide: (seen) => {

@@ -56,7 +56,16 @@ export function createRoleWorkflows(
   { live, lastSeen, onMoved, onEnded }: Own,
 ): RoleWorkflows {
   const shadowStages = createShadowStages({
-    ...{ nowMs: clock.nowMs, journal, nodes, gas, client, ruleset, approval, apart, fees: policy.fees, gate },
+    nowMs: clock.nowMs,
+    journal,
+    nodes,
+    gas,
+    client,
+    ruleset,
+    approval,
+    apart,
+    fees: policy.fees,
+    gate,
     marked: markedBy({ does, policy, ruleset }),
     onScored: (verdict) => metrics.scored(role, verdict),
   })

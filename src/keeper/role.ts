@@ -153,8 +153,10 @@ export async function openRole(
   const opener = createOpener({ role, signer }, { ...deps, keys, rejections })
   const ownDeps = { ...deps, gate: gateToOpen(signing, deps) }
   const duty: RoleDuty = createRoleDuty(rolePolicy, ownDeps, {
-    ...{ newest, observer: lookingBeside(observer, signing, deps) },
-    ...{ recent: recent.list, rivals: signing?.rivals ?? (() => []) },
+    newest,
+    observer: lookingBeside(observer, signing, deps),
+    recent: recent.list,
+    rivals: signing?.rivals ?? (() => []),
     experience: signing?.experience ?? (() => []),
     experienced: signing?.experienced ?? (() => Promise.resolve()),
     journal: {
@@ -176,7 +178,9 @@ export async function openRole(
     role,
     signer,
     client,
-    ...{ duty, duties: duty.book.state, shadowScores },
+    duty,
+    duties: duty.book.state,
+    shadowScores,
     hear: earOf(rolePolicy, observer, duty),
     workflows: createRoleWorkflows(rolePolicy, deps, {
       live: signing?.stages ?? null,
@@ -243,7 +247,12 @@ function createRoleObserver(
     does,
     policy.strategy,
     {
-      ...{ client, collections, nodes, clock, outside: sources.ask, onSwept: lookAgain },
+      client,
+      collections,
+      nodes,
+      clock,
+      outside: sources.ask,
+      onSwept: lookAgain,
       dataFeeWei: () => gas.dataFeeWei() ?? 0n,
       onSweepFailed: (error) => log.warn('could not sweep', { role }, error),
       onFirstSweepSlow: (sweptMs) =>

@@ -41,7 +41,10 @@ export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSea
   const journal = withAudit(witnessed, deps.audit, resumed)
   const addresses = signersOf(config, resumed)
   const signers = await createSigners(addresses, {
-    ...{ nowMs: clock.nowMs, alarm, chainId: config.chain.id, journal },
+    nowMs: clock.nowMs,
+    alarm,
+    chainId: config.chain.id,
+    journal,
   })
   const close = startSeatUpkeep({ journal: inRedis, clock, onFailed: alarm })
   // Each seat has seen the chain become final by itself, and doubts by itself what a fork took back.

@@ -58,7 +58,13 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
     return checkAllowances({ rows, ask, allowances: ruleset.allowances, nowMs: atMs })
   }
   const shadow = {
-    ...{ nowMs, nodes, ruleset, fees, isBid, checkBudget: budget, onScored: deps.onScored },
+    nowMs,
+    nodes,
+    ruleset,
+    fees,
+    isBid,
+    checkBudget: budget,
+    onScored: deps.onScored,
     whyAsk: (workflow: Workflow) => whyAsk(workflow.proposal, approval),
     settle: journal.settle.bind(journal),
     measure: (...about: Parameters<ShadowDeps['measure']>) => readCame(...about, { by: deps.marked, nodes }),

@@ -39,7 +39,14 @@ export async function showItself(
   leavePresence(directory, { pid, startedAtMs, opsUrl, version, roles })
   const { earned, onEvent } = reports
   const page = await openConsole(config, {
-    ...{ looked, facets: health.facets, earned, money, onEvent, candidates, version, log },
+    looked,
+    facets: health.facets,
+    earned,
+    money,
+    onEvent,
+    candidates,
+    version,
+    log,
   })
   if (page === null) return { opsUrl }
   opened.push(page.close)

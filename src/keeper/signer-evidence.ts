@@ -145,7 +145,9 @@ async function minedIn(
 async function adopt({ nonce, hash, receipt }: MinedTransaction, nodes: Nodes): Promise<Adopted> {
   const block = await nodes.block(receipt.blockNumber)
   return {
-    ...{ nonce, hash, atMs: (block?.timestampS ?? 0) * 1_000 },
+    nonce,
+    hash,
+    atMs: (block?.timestampS ?? 0) * 1_000,
     gasWei: paidWei(receipt),
     reverted: receipt.status === 'reverted',
   }

@@ -27,11 +27,20 @@ export async function openSignerDesk(parts: DeskParts): Promise<SignerDesk> {
   const { journal, signers, addresses } = records
   const { nodes, chain, gas } = ground
   const desk = createSignerDesk({
-    ...{ nodes, journal, chain, signers, addresses, onChanged, nowMs: clock.nowMs },
+    nodes,
+    journal,
+    chain,
+    signers,
+    addresses,
+    onChanged,
+    nowMs: clock.nowMs,
     releases: createReleases(nodes.chainId, candidates),
     fill: (signer, nonce, filling) =>
       fillNonce(signer, nonce, filling, {
-        ...{ nowMs: clock.nowMs, chainId: nodes.chainId, journal, noopGas: gas.noopGas },
+        nowMs: clock.nowMs,
+        chainId: nodes.chainId,
+        journal,
+        noopGas: gas.noopGas,
         baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
         fillerOf: (address) => fillerOf(address, candidates),
         onFilled: (workflow) => onChanged(null, workflow),

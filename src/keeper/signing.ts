@@ -83,17 +83,21 @@ export function createRoleSigning(
   const session = createWalletSession(
     { address: signer.address, chainId: nodes.chainId },
     {
-      ...{ client, clock, challenge: config.service.assumptions.challenge },
+      client,
+      clock,
+      challenge: config.service.assumptions.challenge,
       attest: (digest) => attestChallenge(digest, signer, attestDeps),
     },
   )
   const standing = createStandingAllowances(signer.address, ruleset.deployment, { nodes, clock, log })
   const stages = createLiveStages({
-    ...{ ...deps, session },
+    ...deps,
+    session,
     standing: standing.now,
     standingAhead: standing.ahead,
     allowing: standing.expect,
-    ...{ nowMs: clock.nowMs, monotonicMs: clock.monotonicMs },
+    nowMs: clock.nowMs,
+    monotonicMs: clock.monotonicMs,
     signer,
     ruleset,
     approval,
@@ -276,8 +280,12 @@ async function attestChallenge(
   },
 ): Promise<Hex> {
   const entry: LedgerEntry = {
-    ...{ digest, kind: 'challenge', signer: signer.address },
-    ...{ workflowId: null, nonce: null, atMs: deps.nowMs() },
+    digest,
+    kind: 'challenge',
+    signer: signer.address,
+    workflowId: null,
+    nonce: null,
+    atMs: deps.nowMs(),
   }
   await deps.journal.enterDigest(entry)
   await deps.journal.ordered([entry])

@@ -85,7 +85,8 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
   const parts: Parts = { opened: [] }
   const over = new AbortController()
   const deps: Deps = {
-    ...{ ...given, ...seat },
+    ...given,
+    ...seat,
     stop: AbortSignal.any([given.stop, over.signal]),
     // A stop at once takes no further signature: what waits for a KMS lets go.
     gate: () => closedForNow(seat.gate(), hurry.aborted || over.signal.aborted),
@@ -145,8 +146,16 @@ async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<voi
       },
     })
   const queue = createRunQueue({
-    ...{ clock, journal, signers, alone: serial, log, stagesOf: staff.stagesOf },
-    ...{ onMove: live.moved, remembered: live.get, metrics: reports.metrics, createQueue },
+    clock,
+    journal,
+    signers,
+    alone: serial,
+    log,
+    stagesOf: staff.stagesOf,
+    onMove: live.moved,
+    remembered: live.get,
+    metrics: reports.metrics,
+    createQueue,
   })
   parts.opened.push(queue.close)
   const background = backgroundOf(staff, desk, live, deps)
@@ -182,7 +191,12 @@ function createLive(parts: Parts, { clock, mail, log, decides, reports }: Deps):
   const { metrics, emit, alarm } = reports
   let onDrained: (() => void) | undefined
   const workflows = createLiveWorkflows({
-    ...{ nowMs: clock.nowMs, mail, log, metrics, emit, alarm },
+    nowMs: clock.nowMs,
+    mail,
+    log,
+    metrics,
+    emit,
+    alarm,
     role: (workflow) => parts.staff?.of(workflow),
     decides,
     wake: (id) => parts.queue?.wake(id, 0),
@@ -212,8 +226,25 @@ function staffOf(
   const { accounts, client, sources, config, mail, clock, log, gate, reports, loosens } = deps
   const { metrics, emit, alarm } = reports
   return createStaff(deps.candidates, {
-    ...{ journal, accounts, nodes, client, chain, gas, signers, sources, metrics, emit, alarm },
-    ...{ config, mail, clock, log, gate, alone, loosens, urgentOf: live.urgentOf },
+    journal,
+    accounts,
+    nodes,
+    client,
+    chain,
+    gas,
+    signers,
+    sources,
+    metrics,
+    emit,
+    alarm,
+    config,
+    mail,
+    clock,
+    log,
+    gate,
+    alone,
+    loosens,
+    urgentOf: live.urgentOf,
     onOpened: (workflow) => live.moved(null, workflow),
     onMove: live.moved,
     onState: (agent, state) => roleIs(agent, state, live, parts, deps),
@@ -246,7 +277,13 @@ function backgroundOf(
   const { nowMs } = clock
   const { journal } = records
   return startBackground({
-    ...{ nowMs, mail, log, journal, client, staff, desk },
+    nowMs,
+    mail,
+    log,
+    journal,
+    client,
+    staff,
+    desk,
     // Where the answer to its opening was lost, it is in the journal alone.
     takeUp: async () => {
       for (const workflow of await journal.live()) {

@@ -31,7 +31,8 @@ export const vitalsOf = (
   { arming }: Observer,
 ): Vitals => ({
   counts: (row) => counts(row) && isLimitedWith(row, apart),
-  ...{ limits: ruleset.limits, allowances: ruleset.allowances },
+  limits: ruleset.limits,
+  allowances: ruleset.allowances,
   lossUsed: signing?.lossUsed ?? (() => ({})),
   arming,
   key: signing?.key.outcome ?? (() => null),

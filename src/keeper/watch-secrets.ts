@@ -33,7 +33,8 @@ export function watchSecrets(
       if (event.type === 'alarm' && DENIED.has(event.code)) store.stale()
     }),
     store.watch({
-      ...{ clock, everyMs: secrets.everyMs },
+      clock,
+      everyMs: secrets.everyMs,
       onReplaced: (references) => {
         for (const reference of references) {
           log.info('a secret was replaced', { reference })

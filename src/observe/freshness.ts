@@ -61,7 +61,9 @@ export function freshnessOf(
   const message = [...problems, ...dropped].join('; ')
   const isOurs = problems.length > 0 && problems.length === ours && others.length === 0
   return {
-    ...{ ok: problems.length === 0, ageMs, message: message === '' ? `${span(ageMs)} old` : message },
+    ok: problems.length === 0,
+    ageMs,
+    message: message === '' ? `${span(ageMs)} old` : message,
     ...(isOurs ? { isOurs } : {}),
   }
 }

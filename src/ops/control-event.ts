@@ -46,9 +46,13 @@ const eventOf = (
   { by, atMs, reason }: Pull,
   nowMs: number,
 ): ControlEvent => ({
-  ...{ type: 'control', at: iso(nowMs), givenAt: iso(atMs), verb },
+  type: 'control',
+  at: iso(nowMs),
+  givenAt: iso(atMs),
+  verb,
   ...(role === undefined ? {} : { role }),
-  ...{ by, reason },
+  by,
+  reason,
 })
 
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -95,7 +95,8 @@ export const controlOf = (pulled: readonly Pulled[]): Control => ({
 export function gateBySwitches({ killed, paused, pulled, directory }: Control): Gate {
   const pausedRoles = pulled.flatMap(({ role }) => role ?? [])
   return {
-    ...{ closed: killed, paused },
+    closed: killed,
+    paused,
     ...(pausedRoles.length === 0 ? {} : { pausedRoles }),
     ...(pulled.length === 0 ? {} : { pulled }),
     ...(directory === undefined || !(killed || paused || pulled.length > 0) ? {} : { directory }),

@@ -38,7 +38,9 @@ export async function startReplyListener(
 ): Promise<ReplyListener> {
   const server = createServer(
     {
-      ...{ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, keepAliveTimeout: REQUEST_MS },
+      requestTimeout: REQUEST_MS,
+      headersTimeout: REQUEST_MS,
+      keepAliveTimeout: REQUEST_MS,
       connectionsCheckingInterval: REQUEST_MS,
     },
     (request, response) => {

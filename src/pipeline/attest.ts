@@ -100,8 +100,12 @@ async function record(
   { journal, signer, nowMs }: AttestDeps,
 ): Promise<void> {
   const entry: LedgerEntry = {
-    ...{ digest, kind: 'typed_data', signer: signer.address },
-    ...{ workflowId: workflow.id, nonce: null, atMs: nowMs() },
+    digest,
+    kind: 'typed_data',
+    signer: signer.address,
+    workflowId: workflow.id,
+    nonce: null,
+    atMs: nowMs(),
   }
   await journal.enterDigest(entry)
   await journal.ordered([entry])

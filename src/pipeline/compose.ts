@@ -43,8 +43,13 @@ export function compose(
   }
   const { executionMode, custodyBoundary } = WORKFLOW_CATALOGUE[workflowType]
   const answer: PreparedWorkflow = {
-    ...{ ok: true, requestId: `own-${workflow.id}`, workflowType, status: 'prepared' },
-    ...{ executionMode, custodyBoundary, snapshotHash: head.hash },
+    ok: true,
+    requestId: `own-${workflow.id}`,
+    workflowType,
+    status: 'prepared',
+    executionMode,
+    custodyBoundary,
+    snapshotHash: head.hash,
     expiresAt: new Date(endsAtMs).toISOString(),
     preflight: {
       status: 'passed',

@@ -26,10 +26,14 @@ const LOTS: Readonly<
     number: 'rfqId',
   },
   'role.lender.distressedRecoveryFundV3AuctionBid': {
-    ...{ list: 'auctions', contract: 'auctionAddress', number: 'lotId' },
+    list: 'auctions',
+    contract: 'auctionAddress',
+    number: 'lotId',
   },
   'role.asset_manager.distressedRecoveryAcquisitionV3Bid': {
-    ...{ list: 'acquisitions', contract: 'acquisitionAddress', number: 'lotId' },
+    list: 'acquisitions',
+    contract: 'acquisitionAddress',
+    number: 'lotId',
   },
 }
 

@@ -124,11 +124,9 @@ export async function score(workflow: Workflow, deps: ShadowDeps): Promise<Step>
       shadowed: {
         ...shadowed,
         outcome: {
-          ...{
-            verdict,
-            blockNumber,
-            gasWei: used * priceOf(quoted.fees, result?.block ?? head) + dataFeeWei,
-          },
+          verdict,
+          blockNumber,
+          gasWei: used * priceOf(quoted.fees, result?.block ?? head) + dataFeeWei,
           ...(isBid ? { lot: 'undecided' } : {}),
           ...(came === null ? {} : { came: { ...came, atMs: timestampS * 1_000 } }),
         },

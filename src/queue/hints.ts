@@ -36,7 +36,11 @@ export function openLine(
 ): Redis {
   const { host, port, db, username, password, ca } = carrier
   const line = new Redis({
-    ...{ host, port, db, username, password: password?.() },
+    host,
+    port,
+    db,
+    username,
+    password: password?.(),
     ...(ca === undefined ? {} : { tls: { ca } }),
     connectTimeout: 2_000,
     // A command of which nobody knows whether it ran is the next wake-up's matter, not the next line's.

@@ -120,7 +120,8 @@ const attemptsOf = ({ operation, ready }: ServiceRequest): number => {
 const failureOf = ({ status, text, headers }: Reply, call: Call, { hide }: Asker): RolekeeperError => {
   const requestId = first(headers['x-request-id'])
   return failureOfReply(call, {
-    ...{ status, text: hide(text) },
+    status,
+    text: hide(text),
     requestId: requestId === undefined ? undefined : hide(requestId),
   })
 }

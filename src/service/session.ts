@@ -105,7 +105,13 @@ function rebuild({
   const stated = challenge.statement === '' ? {} : { statement: challenge.statement }
   try {
     return createSiweMessage({
-      ...{ address, chainId, domain, uri, nonce, version: '1', ...stated },
+      address,
+      chainId,
+      domain,
+      uri,
+      nonce,
+      version: '1',
+      ...stated,
       ...(issuedAt === undefined || expirationTime === undefined ? {} : { issuedAt, expirationTime }),
     })
   } catch {

@@ -21,9 +21,17 @@ export function briefOf(workflow: Workflow): Brief {
   const holdings = slots.length === 0 ? undefined : clearance?.holdings
   const { workflowType, kind, subject, occurrence, input, exposure, lot, offer } = workflow.proposal
   return {
-    ...{ id, role, signer, ...(shadow === undefined ? {} : { shadow }) },
+    id,
+    role,
+    signer,
+    ...(shadow === undefined ? {} : { shadow }),
     proposal: {
-      ...{ workflowType, kind, subject, occurrence, input, exposure },
+      workflowType,
+      kind,
+      subject,
+      occurrence,
+      input,
+      exposure,
       ...(lot === undefined ? {} : { lot }),
       ...(offer === undefined ? {} : { offer }),
     },

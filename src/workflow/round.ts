@@ -16,7 +16,11 @@ export type LastRound = Pick<Workflow, 'id' | 'round' | 'state' | 'updatedAtMs' 
 export function lastRoundOf(workflow: Workflow): LastRound {
   const { id, round, state, createdAtMs, updatedAtMs, claimedRounds, refusedSinceMs, slots, note } = workflow
   return {
-    ...{ id, round, state, updatedAtMs, hasClaimed: slots.length > 0 },
+    id,
+    round,
+    state,
+    updatedAtMs,
+    hasClaimed: slots.length > 0,
     refusedSinceMs: refusedSinceMs ?? createdAtMs,
     ...(claimedRounds === undefined ? {} : { claimedRounds }),
     ...(note === undefined ? {} : { check: note.check }),

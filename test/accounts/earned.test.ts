@@ -45,7 +45,10 @@ async function close(
   const [source, target] = lent
   await accounts.add(page)
   await accounts.add({
-    ...{ ...page, signer: VAULT, owner: 'vault', lines },
+    ...page,
+    signer: VAULT,
+    owner: 'vault',
+    lines,
     lent: [
       { market: SOURCE, assets: usd(source), ratePerSecondWad: 0n },
       { market: TARGET, assets: usd(target), ratePerSecondWad: 0n },
@@ -58,7 +61,9 @@ async function close(
 /** Move $500 to where they were said to earn $2 more in two hours, of $4 there. */
 async function move(id: string) {
   const said = {
-    ...{ of: ['move', `market:${TARGET}`], worthUsdMicros: usd(2), markUsdMicros: usd(4) },
+    of: ['move', `market:${TARGET}`],
+    worthUsdMicros: usd(2),
+    markUsdMicros: usd(4),
     earns: { vault: VAULT, forS: 7_200 },
   }
   const proposal = proposalOf({ kind: 'yield', occurrence: id, said })

@@ -33,7 +33,9 @@ async function close(...lines: Parameters<typeof hourPage>[1]) {
 /** Bid $900 for a hundredth of a bitcoin, which was said to be worth $950 at a mark of $1,000. */
 async function bid(id: string, lot: string) {
   const said = {
-    ...{ of: ['bid'], worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
+    of: ['bid'],
+    worthUsdMicros: 950_000_000n,
+    markUsdMicros: 1_000_000_000n,
     brings: { token: LOT, assets: 1_000_000n },
   }
   const proposal = proposalOf({ kind: 'bid', lot, said })

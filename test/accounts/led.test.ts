@@ -41,9 +41,12 @@ async function createFunds() {
   for (const each of [fund, rival]) await each.write.closeEpoch(by(admin))
   await world.price('2000')
   const market = {
-    ...{ address: lower(world.market.address), codeHash },
-    ...{ loanAsset: lower(sUSD.address), collateralAsset: lower(sETH.address) },
-    ...{ oracle: lower(world.oracle.address), oracleCodeHash: codeHash },
+    address: lower(world.market.address),
+    codeHash,
+    loanAsset: lower(sUSD.address),
+    collateralAsset: lower(sETH.address),
+    oracle: lower(world.oracle.address),
+    oracleCodeHash: codeHash,
   }
   const deployment: Deployment = {
     namespace: 'test',
@@ -57,7 +60,9 @@ async function createFunds() {
     contracts: [{ name: 'house', address: lower(house.address), codeHash }],
   }
   return {
-    ...{ world, fund, rival },
+    world,
+    fund,
+    rival,
     bid: (lotId: bigint, dollars: string, by_ = fund) =>
       by_.write.bidAcquisition([house.address, lotId, usd(dollars)], by(manager)),
     /** All pages of the fund, to the block that is final now. */
@@ -115,7 +120,9 @@ it('never calls a lot lost that the fund still leads', async () => {
   const pages = await look()
   expect(pages).toHaveLength(3)
   const said = {
-    ...{ of: [], worthUsdMicros: usd('20000'), markUsdMicros: usd('20000') },
+    of: [],
+    worthUsdMicros: usd('20000'),
+    markUsdMicros: usd('20000'),
     brings: { token: lower(world.sETH.address), assets: eth('10') },
   }
   const workflow = workflowOf('succeeded', { id: 'one', proposal: proposalOf({ said }) })

@@ -45,7 +45,8 @@ const look = async (
   await scene.world.client.mine({ blocks: 70 })
   const of = {
     ...({ role: 'liquidator', deployment: scene.deployment, ...whose } as const),
-    ...{ pricesUsdMicros: { sUSD: 1_000_000n }, nativePriceUsdMicros: 3_000_000_000n },
+    pricesUsdMicros: { sUSD: 1_000_000n },
+    nativePriceUsdMicros: 3_000_000_000n,
   }
   const byNonce = async (_chain: number, _signer: Address, nonce: number) =>
     done.find(({ slots }) => slots.some((slot) => slot.nonce === nonce)) ?? null

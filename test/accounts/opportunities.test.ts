@@ -15,12 +15,20 @@ const TARGET = `0x${'a2'.repeat(20)}` as const
 const HALF_HOUR_MS = 1_800_000
 const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as const
 const point = (number: number) => ({
-  ...{ number: BigInt(number), hash: hashOf(number), atMs: number * HALF_HOUR_MS },
+  number: BigInt(number),
+  hash: hashOf(number),
+  atMs: number * HALF_HOUR_MS,
 })
 
 const money = (assets: bigint, hash: number, changes: Partial<Line> = {}): Line => ({
-  ...{ kind: 'moved', token: TOKEN, assets: assets * 1_000_000n, blockNumber: 2n, hash: hashOf(hash) },
-  ...{ counterparty: MARKET, workflowId: null, ...changes },
+  kind: 'moved',
+  token: TOKEN,
+  assets: assets * 1_000_000n,
+  blockNumber: 2n,
+  hash: hashOf(hash),
+  counterparty: MARKET,
+  workflowId: null,
+  ...changes,
 })
 const coin = (assets: bigint, hash: number, changes: Partial<Line> = {}): Line =>
   money(0n, hash, { token: COIN, assets, ...changes })
@@ -29,8 +37,15 @@ const gas = (hash: number, workflowId: string): Line =>
 
 /** A page each half hour of a dollar of 6 decimals, of a collateral without decimals that is worth so many dollars, and of native coin at 3,000. */
 const page = (number: number, lines: readonly Line[], worth = 100n, changes: Partial<Page> = {}): Page => ({
-  ...{ chainId: 1, signer: SIGNER, role: 'liquidator', count: 0, lines, positions: [], closing: [] },
-  ...{ from: number === 1 ? null : point(number - 1), to: point(number) },
+  chainId: 1,
+  signer: SIGNER,
+  role: 'liquidator',
+  count: 0,
+  lines,
+  positions: [],
+  closing: [],
+  from: number === 1 ? null : point(number - 1),
+  to: point(number),
   tokens: [
     { token: TOKEN, symbol: 'sUSD', decimals: 6 },
     { token: COIN, symbol: 'sBTC', decimals: 0, isCollateral: true },
@@ -70,7 +85,10 @@ it('marks a liquidation by what its claim paid: when it came, an hour later, and
   ])
   const all = [...first, page(4, [], 50n), page(5, [], 80n)]
   const work = {
-    ...{ owner: undefined, workflows: ['a', 'b'], said: usd(100n), gas: -usd(6n) },
+    owner: undefined,
+    workflows: ['a', 'b'],
+    said: usd(100n),
+    gas: -usd(6n),
     atEnd: { usdMicros: usd(100n), block: 3n },
     hourLater: { usdMicros: usd(-120n), block: 5n, atMs: 5 * HALF_HOUR_MS },
   }
@@ -181,7 +199,11 @@ it('joins what a fund bought, listed and sold by others’ transactions, and say
   ]
   const lost = { owner: 'fund', workflows: ['one'], atEnd: { usdMicros: 0n } }
   const won = {
-    ...{ owner: 'fund', signer: FUND, workflows: ['two'], said: usd(20n), gas: -usd(3n) },
+    owner: 'fund',
+    signer: FUND,
+    workflows: ['two'],
+    said: usd(20n),
+    gas: -usd(3n),
     atEnd: { usdMicros: usd(60n), block: 3n },
   }
   expect(opportunitiesOf(pages, workflows)).toMatchObject([lost, won])
@@ -191,7 +213,8 @@ it('joins what a fund bought, listed and sold by others’ transactions, and say
   const paid = page(7, [money(290n, 95, { counterparty: AUCTION })], 90n, fund)
   const all = [...pages, listed, back, again]
   expect(opportunitiesOf(all, workflows)[1]).toMatchObject({
-    ...{ ...won, sold: null },
+    ...won,
+    sold: null,
     hourLater: { usdMicros: usd(-20n), block: 5n },
   })
   expect(opportunitiesOf([...all, paid], workflows)[1]).toMatchObject({
@@ -222,7 +245,12 @@ it('says what a vault earned by a move in the hour since, less what it would hav
   const workflows = known(done('m', { kind: 'yield', gainUsdMicros: usd(40n) }))
   expect(opportunitiesOf(pages, workflows)).toMatchObject([
     {
-      ...{ owner: 'vault', signer: VAULT, said: usd(40n), gas: -usd(3n), atEnd: null, sold: null },
+      owner: 'vault',
+      signer: VAULT,
+      said: usd(40n),
+      gas: -usd(3n),
+      atEnd: null,
+      sold: null,
       hourLater: { usdMicros: usd(10n), block: 4n },
     },
   ])

@@ -9,8 +9,14 @@ const [USD, BTC, DESK]: readonly Address[] = ['11', '22', 'de'].map((part): Addr
 const MINUTE_MS = 60_000
 
 const line = (changes: Partial<Line>): Line => ({
-  ...{ kind: 'moved', token: USD ?? null, assets: 0n, blockNumber: 2n, hash: null },
-  ...{ counterparty: DESK ?? null, workflowId: null, ...changes },
+  kind: 'moved',
+  token: USD ?? null,
+  assets: 0n,
+  blockNumber: 2n,
+  hash: null,
+  counterparty: DESK ?? null,
+  workflowId: null,
+  ...changes,
 })
 
 /** Pages that end at these minutes, with what moved in each; a bitcoin is at this many dollars. */
@@ -24,8 +30,15 @@ const pagesOf = (
       atMs: (rows[row]?.[0] ?? minute) * MINUTE_MS,
     })
     return {
-      ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder', count: 0, lines, positions: [], closing: [] },
-      ...{ from: index === 0 ? null : at(index - 1), to: at(index) },
+      chainId: 1,
+      signer: SIGNER,
+      role: 'rfq-bidder',
+      count: 0,
+      lines,
+      positions: [],
+      closing: [],
+      from: index === 0 ? null : at(index - 1),
+      to: at(index),
       tokens: [
         { token: USD ?? null, symbol: 'sUSD', decimals: 6 },
         { token: BTC ?? null, symbol: 'sBTC', decimals: 8 },
@@ -45,21 +58,20 @@ const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
   brings: { token: BTC ?? SIGNER, assets },
   said: {
     of: ['bid', 'asset:sBTC'],
-    ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
+    worthUsdMicros: 950_000_000n,
+    markUsdMicros: 1_000_000_000n,
     brings: { token: BTC ?? SIGNER, assets },
   },
 })
 const unsaid = (id: string, opportunity: string): Told => ({
-  ...{
-    id,
-    createdAtMs: 0,
-    opportunity,
-    isOver: true,
-    isRaceLost: false,
-    isTakenBack: false,
-    hasFailed: false,
-    isKnown: true,
-  },
+  id,
+  createdAtMs: 0,
+  opportunity,
+  isOver: true,
+  isRaceLost: false,
+  isTakenBack: false,
+  hasFailed: false,
+  isKnown: true,
 })
 const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
 const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
@@ -298,14 +310,17 @@ it('counts of a bid that was taken back what it cost, and neither as won nor as 
 it('counts what a claim pays as what its liquidation brought', () => {
   const market = `0x${'aa'.repeat(20)}`
   const liquidation = workflowOf('succeeded', {
-    ...{ id: 'a', realized: { tokens: [], gasWei: 0n, atMs: 0, claimId: 7n } },
+    id: 'a',
+    realized: { tokens: [], gasWei: 0n, atMs: 0, claimId: 7n },
     proposal: proposalOf({
-      ...{ kind: 'liquidate', input: { marketAddress: market } },
+      kind: 'liquidate',
+      input: { marketAddress: market },
       ...(bid('a').said === undefined ? {} : { said: bid('a').said }),
     }),
   })
   const settlement = workflowOf('succeeded', {
-    ...{ id: 'b', proposal: proposalOf({ kind: 'settle', input: { marketAddress: market, claimId: '7' } }) },
+    id: 'b',
+    proposal: proposalOf({ kind: 'settle', input: { marketAddress: market, claimId: '7' } }),
   })
   // A little less than was expected.
   const settled = { ...brings, assets: 990_000n, workflowId: 'b' }

@@ -12,14 +12,26 @@ const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as co
 const point = (number: number) => ({ number: BigInt(number), hash: hashOf(number), atMs: number * HOUR_MS })
 
 const line = (changes: Partial<Line>): Line => ({
-  ...{ kind: 'moved', token: TOKEN, assets: 0n, blockNumber: 2n, hash: hashOf(700) },
-  ...{ counterparty: DESK, workflowId: null, ...changes },
+  kind: 'moved',
+  token: TOKEN,
+  assets: 0n,
+  blockNumber: 2n,
+  hash: hashOf(700),
+  counterparty: DESK,
+  workflowId: null,
+  ...changes,
 })
 
 /** A page of a token of 6 decimals at two dollars, and of the native coin at 3,000. */
 const page = (number: number, held: bigint, lines: readonly Line[], changes: Partial<Page> = {}): Page => ({
-  ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder', count: 0, lines, positions: [] },
-  ...{ from: number === 1 ? null : point(number - 1), to: point(number) },
+  chainId: 1,
+  signer: SIGNER,
+  role: 'rfq-bidder',
+  count: 0,
+  lines,
+  positions: [],
+  from: number === 1 ? null : point(number - 1),
+  to: point(number),
   tokens: [
     { token: TOKEN, symbol: 'sUSD', decimals: 6 },
     { token: null, symbol: 'ETH', decimals: 18 },
@@ -37,7 +49,9 @@ const page = (number: number, held: bigint, lines: readonly Line[], changes: Par
 
 const bid = (id: string, gain: bigint, lot: string, createdAtMs = 0) =>
   workflowOf('succeeded', {
-    ...{ id, role: 'rfq-bidder', createdAtMs },
+    id,
+    role: 'rfq-bidder',
+    createdAtMs,
     proposal: proposalOf({ kind: 'bid', subject: lot, gainUsdMicros: gain, input: { rfqAddress: DESK } }),
   })
 const known = (...all: readonly ReturnType<typeof bid>[]) => new Map(all.map((one) => [one.id, one]))
@@ -77,7 +91,10 @@ it('joins what came back of all bids of a lot together, and what was won by anot
 it('takes back what was said of a lot whose price came back to the fund that paid it', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({
-      ...{ kind: 'gas', token: null, counterparty: null, assets: -1n },
+      kind: 'gas',
+      token: null,
+      counterparty: null,
+      assets: -1n,
       hash: hashOf(800 + at),
       workflowId,
     }),
@@ -109,7 +126,10 @@ it('gives what came back to the lot that brought nothing, though one that was wo
 it('counts once what was said of a lot whose last bid the pages of its fund do not have yet', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({
-      ...{ kind: 'gas', token: null, counterparty: null, assets: -1n },
+      kind: 'gas',
+      token: null,
+      counterparty: null,
+      assets: -1n,
       hash: hashOf(800 + at),
       workflowId,
     }),

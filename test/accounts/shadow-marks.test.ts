@@ -33,8 +33,14 @@ async function cleared(gainUsdMicros: bigint, clearance: Clearance, id: string):
   const { role, chainId, signer } = workflow
   const proposal = { ...workflow.proposal, gainUsdMicros }
   return workflowOf('cleared', {
-    ...{ id, role, chainId, signer, proposal, clearance },
-    ...{ shadow: true, shadowed: { calls: [], ask: null } },
+    id,
+    role,
+    chainId,
+    signer,
+    proposal,
+    clearance,
+    shadow: true,
+    shadowed: { calls: [], ask: null },
   })
 }
 
@@ -50,14 +56,12 @@ async function clearanceOf(): Promise<Clearance> {
 /** Carry it to its end in shadow, by the role's own stages. */
 async function shadowed(workflow: Workflow): Promise<Workflow> {
   const stages = createShadowStages({
-    ...{
-      nowMs: () => 5_000,
-      apart: [],
-      nodes: scene.nodes,
-      gas: { dataFees: () => undefined },
-      ruleset: scene.ruleset,
-      marked: prices(),
-    },
+    nowMs: () => 5_000,
+    apart: [],
+    nodes: scene.nodes,
+    gas: { dataFees: () => undefined },
+    ruleset: scene.ruleset,
+    marked: prices(),
     journal: { barrier: async () => {}, reservations: async () => [], settle: async () => {} },
     client: { prepareWorkflow: () => Promise.reject(new TypeError('a shadow prepared')) },
     approval: compileApproval(
@@ -121,7 +125,8 @@ it('marks what would have come by the chain an hour later, whatever the agent sa
   expect(written.map(({ shadowed }) => shadowed?.outcome?.mark)).toEqual(
     said.map(() => ({
       usdMicros: usd('4280') - usd('5000') - gasUsdMicros,
-      ...{ blockNumber: final.number, atMs: final.timestampS * 1_000 },
+      blockNumber: final.number,
+      atMs: final.timestampS * 1_000,
       prices: [
         { token: null, usdMicros: 3_000_000_000n },
         { token: tokenOf('sUSD'), usdMicros: 1_000_000n },

@@ -11,14 +11,26 @@ import { SIGNER, TOKEN } from '../support/workflows.ts'
 const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as const
 const point = (number: number) => ({ number: BigInt(number), hash: hashOf(number), atMs: number * 1_000 })
 const line: Line = {
-  ...{ kind: 'moved', token: TOKEN, assets: -1n, blockNumber: 2n, hash: hashOf(700) },
-  ...{ counterparty: null, workflowId: null },
+  kind: 'moved',
+  token: TOKEN,
+  assets: -1n,
+  blockNumber: 2n,
+  hash: hashOf(700),
+  counterparty: null,
+  workflowId: null,
 }
 
 /** The pages 1, 2, 3 … of a signer that gives one base unit on each but the first. */
 const page = (number: number, changes: Partial<Page> = {}): Page => ({
-  ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder', count: 0, positions: [], prices: [] },
-  ...{ from: number === 1 ? null : point(number - 1), to: point(number), lines: number === 1 ? [] : [line] },
+  chainId: 1,
+  signer: SIGNER,
+  role: 'rfq-bidder',
+  count: 0,
+  positions: [],
+  prices: [],
+  from: number === 1 ? null : point(number - 1),
+  to: point(number),
+  lines: number === 1 ? [] : [line],
   tokens: [{ token: TOKEN, symbol: 'sUSD', decimals: 6 }],
   closing: [{ token: TOKEN, assets: 10n - BigInt(number) }],
   ...changes,
@@ -75,7 +87,11 @@ afterEach(() => rmSync(directory, { recursive: true }))
 
 const run = () =>
   pnl(['--directory', directory], {
-    ...{ outIsTty: false, errIsTty: false, env: {}, out: () => {}, err: () => {} },
+    outIsTty: false,
+    errIsTty: false,
+    env: {},
+    out: () => {},
+    err: () => {},
   })
 async function written(pages: readonly Page[]): Promise<string> {
   const accounts = openAccounts(directory)

@@ -7,53 +7,24 @@ import {
 import { HAND_ROLES, ROLES } from '../../src/service/contract/roles.ts'
 import { type Rule, type SourceFile, shown } from './tree.ts'
 
-const FUNCTION_LINES_MAX = 70
-const FILE_LINES_MAX = 300
 const MEDIAN_LINES_MAX = 150
 const ENTRIES_MAX = 20
-
-/** Files that may be longer, because each is one table. */
-const TABLES: Readonly<Record<string, string>> = {
-  'src/service/contract/blocked-reasons.ts': 'one row for each reason of a blocked preflight',
-  'src/service/contract/operations.ts': "one row for each of the service's operations",
-  'src/service/contract/workflow-types.ts': "one row for each of the service's workflow types",
-}
 
 const isTest = (path: string) => path.startsWith('test/')
 const linesOf = (text: string) => text.trimEnd().split('\n').length
 
-/** No function is longer than 70 lines, from its first line to the brace that closes it. */
-export const functionsAreShort: Rule = ({ files }) =>
-  files
-    .filter(({ path }) => !isTest(path))
-    .flatMap(({ path, text, program }) => {
-      const long: string[] = []
-      const measure = ({ start, end }: { readonly start: number; readonly end: number }) => {
-        const lines = linesOf(text.slice(start, end))
-        if (lines > FUNCTION_LINES_MAX)
-          long.push(`${path}:${linesOf(text.slice(0, start + 1))} has a function of ${lines} lines`)
-      }
-      new Visitor({
-        FunctionDeclaration: measure,
-        FunctionExpression: measure,
-        ArrowFunctionExpression: measure,
-      }).visit(program)
-      return long
-    })
-
-/** No file is longer than 300 lines that is not a table, and no table is listed that is short or gone. */
-export const filesAreShort: Rule = ({ files }) => {
-  const long = files.filter(({ path, text }) => !isTest(path) && linesOf(text) > FILE_LINES_MAX)
-  const paths = long.map(({ path }) => path)
-  return [
-    ...long
-      .filter(({ path }) => TABLES[path] === undefined)
-      .map(({ path, text }) => `${path} has ${linesOf(text)} lines`),
-    ...Object.keys(TABLES)
-      .filter((path) => !paths.includes(path))
-      .map((path) => `${path} is no long table`),
-  ]
-}
+/** No object literal is spread into another: what it holds stands there by itself. */
+export const literalsAreWhole: Rule = ({ files }) =>
+  files.flatMap(({ path, text, program }) => {
+    const found: string[] = []
+    new Visitor({
+      SpreadElement: ({ start, argument }) => {
+        if (argument.type === 'ObjectExpression')
+          found.push(`${path}:${linesOf(text.slice(0, start + 1))} spreads an object literal`)
+      },
+    }).visit(program)
+    return found
+  })
 
 /** Half of the files are under 150 lines. */
 export const mostFilesAreSmall: Rule = ({ files }) => {

@@ -19,13 +19,23 @@ it('a nonce that an authorization by our key took is seen at the head that holds
     await client.setBalance({ address: account.address, value: parseEther('1') })
   const signer = ours.account.address
   const nodes = await createNodes({
-    ...{ chainId: testChainId, read: [chain.rpcUrl], send: [chain.rpcUrl], agree: 1 },
-    ...{ finality: 'finalized', timeoutMs: 20_000, pollMs: 20, clock: systemClock },
+    chainId: testChainId,
+    read: [chain.rpcUrl],
+    send: [chain.rpcUrl],
+    agree: 1,
+    finality: 'finalized',
+    timeoutMs: 20_000,
+    pollMs: 20,
+    clock: systemClock,
   })
   onTestFinished(nodes.close)
   let moved = Promise.withResolvers<void>()
   const canonical = await followCanonicalChain({
-    ...{ nodes, clock: systemClock, signers: [signer], lastFinal: null, doubtedFrom: null },
+    nodes,
+    clock: systemClock,
+    signers: [signer],
+    lastFinal: null,
+    doubtedFrom: null,
     onMoved: async () => moved.resolve(),
     onFinal: async () => {},
     onForkPastFinality: async () => {},
@@ -34,12 +44,18 @@ it('a nonce that an authorization by our key took is seen at the head that holds
   onTestFinished(canonical.stop)
 
   const authorization = await ours.signAuthorization({
-    ...{ account: ours.account, contractAddress: zeroAddress, chainId: testChainId, nonce: 1 },
+    account: ours.account,
+    contractAddress: zeroAddress,
+    chainId: testChainId,
+    nonce: 1,
   })
   await client.setAutomine(false)
   await ours.sendTransaction({ chain: null, to: signer, nonce: 0 })
   await other.sendTransaction({
-    ...{ chain: null, to: zeroAddress, authorizationList: [authorization], gas: 100_000n },
+    chain: null,
+    to: zeroAddress,
+    authorizationList: [authorization],
+    gas: 100_000n,
   })
   moved = Promise.withResolvers()
   await client.mine({ blocks: 1 })

@@ -25,7 +25,8 @@ async function createScene(
   const model = createModelChain(options)
   for (let block = 0; block < (options.before ?? 10); block += 1) model.mine(EMPTY)
   const world = {
-    ...{ moves: 0, failures: 0 },
+    moves: 0,
+    failures: 0,
     finals: [] as bigint[],
     forks: [] as ForkPastFinality[],
     /** The height that was final at each head, by the head's. */

@@ -22,12 +22,14 @@ async function start(options: Partial<NodesOptions> = {}) {
   const node = await startScriptedNode(CHAIN_ID, 10)
   const time = { monotonicMs: 0 }
   const nodes = await createNodes({
-    ...{ chainId: CHAIN_ID, agree: 1, finality: 'finalized', read: [node.url], send: [node.url] },
-    ...{
-      timeoutMs: 20_000,
-      pollMs: 1_000_000,
-      clock: { ...systemClock, nowMs: () => 0, monotonicMs: () => time.monotonicMs },
-    },
+    chainId: CHAIN_ID,
+    agree: 1,
+    finality: 'finalized',
+    read: [node.url],
+    send: [node.url],
+    timeoutMs: 20_000,
+    pollMs: 1_000_000,
+    clock: { ...systemClock, nowMs: () => 0, monotonicMs: () => time.monotonicMs },
     ...options,
   })
   ends.push(nodes.close, node.stop)
@@ -304,20 +306,28 @@ it('a node that shows a block without a base fee is asked after the others', asy
 
 describe('a node that lacks something about a block', () => {
   const sent = (hash: number, nonce: number, from: string = OURS) => ({
-    ...{
-      hash: word(hash),
-      from,
-      nonce: `0x${nonce.toString(16)}`,
-      type: '0x2',
-      chainId: '0x1092',
-      to: OTHER,
-    },
-    ...{ input: '0x', value: '0x0', gas: '0x5208', maxFeePerGas: '0x77359400', maxPriorityFeePerGas: '0x1' },
+    hash: word(hash),
+    from,
+    nonce: `0x${nonce.toString(16)}`,
+    type: '0x2',
+    chainId: '0x1092',
+    to: OTHER,
+    input: '0x',
+    value: '0x0',
+    gas: '0x5208',
+    maxFeePerGas: '0x77359400',
+    maxPriorityFeePerGas: '0x1',
     accessList: [],
   })
   const receipt = (hash: number) => ({
-    ...{ transactionHash: word(hash), from: OURS, blockNumber: '0xa', blockHash: word(10), status: '0x1' },
-    ...{ gasUsed: '0x5208', effectiveGasPrice: '0x3b9aca01', logs: [] },
+    transactionHash: word(hash),
+    from: OURS,
+    blockNumber: '0xa',
+    blockHash: word(10),
+    status: '0x1',
+    gasUsed: '0x5208',
+    effectiveGasPrice: '0x3b9aca01',
+    logs: [],
   })
   /** A block with these transactions, of which ours took the nonces from 5 to below `after`. */
   function mine(node: ScriptedNode, all: readonly ReturnType<typeof sent>[], after: number) {
@@ -435,8 +445,11 @@ describe('a node that lacks something about a block', () => {
     const { node, nodes } = await start()
     mine(node, [sent(1, 5)], 6)
     node.answers.eth_getTransactionReceipt = () => ({
-      ...{ ...receipt(1), effectiveGasPrice: undefined },
-      ...{ l1Fee: '0x7', l1GasPrice: '0x1', operatorFeeScalar: null },
+      ...receipt(1),
+      effectiveGasPrice: undefined,
+      l1Fee: '0x7',
+      l1GasPrice: '0x1',
+      operatorFeeScalar: null,
     })
     const base = BigInt(wireBlock(10).baseFeePerGas)
     expect((await blockOf(nodes))?.transactions).toMatchObject([
@@ -543,14 +556,14 @@ describe('a node that lacks something about a block', () => {
 describe('a node that limits the logs of one answer', () => {
   const topic = word(1)
   const log = (block: number) => ({
-    ...{
-      address: OTHER,
-      topics: [topic],
-      data: '0x',
-      removed: false,
-      blockNumber: `0x${block.toString(16)}`,
-    },
-    ...{ blockHash: word(block), transactionHash: word(7), logIndex: '0x0' },
+    address: OTHER,
+    topics: [topic],
+    data: '0x',
+    removed: false,
+    blockNumber: `0x${block.toString(16)}`,
+    blockHash: word(block),
+    transactionHash: word(7),
+    logIndex: '0x0',
   })
   const LOGGED = [3, 49, 50, 170]
   /** Answer ranges of at most so many blocks. */

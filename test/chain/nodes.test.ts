@@ -73,8 +73,18 @@ const receiptOf = (transactionHash: string, blockNumber = 5) => ({
 })
 
 const transactionOf = (hash: string) => ({
-  ...{ hash, from: ADDRESS, nonce: '0x4', type: '0x2', chainId: '0x1092', to: ADDRESS, input: '0x' },
-  ...{ value: '0x0', gas: '0x5208', maxFeePerGas: '0x2', maxPriorityFeePerGas: '0x1', accessList: [] },
+  hash,
+  from: ADDRESS,
+  nonce: '0x4',
+  type: '0x2',
+  chainId: '0x1092',
+  to: ADDRESS,
+  input: '0x',
+  value: '0x0',
+  gas: '0x5208',
+  maxFeePerGas: '0x2',
+  maxPriorityFeePerGas: '0x1',
+  accessList: [],
 })
 
 describe('connecting', () => {

@@ -11,13 +11,27 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 const word = (number: number | bigint) => `0x${number.toString(16).padStart(64, '0')}` as const
 
 const receipt = {
-  ...{ transactionHash: word(777), from: OURS, blockNumber: '0xa', blockHash: word(10), status: '0x1' },
-  ...{ gasUsed: '0x5208', effectiveGasPrice: '0x3b9aca00' },
+  transactionHash: word(777),
+  from: OURS,
+  blockNumber: '0xa',
+  blockHash: word(10),
+  status: '0x1',
+  gasUsed: '0x5208',
+  effectiveGasPrice: '0x3b9aca00',
   logs: [{ address: TOKEN, topics: [word(1), word(2)], data: '0x01' }],
 }
 const sent = {
-  ...{ hash: word(777), from: OURS, nonce: '0x5', type: '0x2', chainId: '0x1', to: TOKEN, input: '0x1234' },
-  ...{ value: '0x0', gas: '0x5208', maxFeePerGas: '0x77359400', maxPriorityFeePerGas: '0x1' },
+  hash: word(777),
+  from: OURS,
+  nonce: '0x5',
+  type: '0x2',
+  chainId: '0x1',
+  to: TOKEN,
+  input: '0x1234',
+  value: '0x0',
+  gas: '0x5208',
+  maxFeePerGas: '0x77359400',
+  maxPriorityFeePerGas: '0x1',
   accessList: [{ address: TOKEN, storageKeys: [word(3)] }],
 }
 const ran = { status: '0x1', gasUsed: '0x2', returnData: '0x01', logs: receipt.logs }
@@ -41,8 +55,14 @@ const HONEST: Readonly<Record<string, Answer>> = {
   eth_feeHistory: () => ({ reward: Array.from({ length: 10 }, () => ['0x5']) }),
   eth_getLogs: () => [
     {
-      ...{ address: TOKEN, topics: [TRANSFER, word(BigInt(OURS)), word(2)], data: word(5), removed: false },
-      ...{ blockNumber: '0x8', blockHash: word(8), transactionHash: word(777), logIndex: '0x1' },
+      address: TOKEN,
+      topics: [TRANSFER, word(BigInt(OURS)), word(2)],
+      data: word(5),
+      removed: false,
+      blockNumber: '0x8',
+      blockHash: word(8),
+      transactionHash: word(777),
+      logIndex: '0x1',
     },
   ],
   eth_simulateV1: () => [{ calls: [ran, { ...ran, returnData: word(7) }, ran, ran] }],
@@ -89,8 +109,14 @@ function node(name: string, answers: Readonly<Record<string, Answer>>): Endpoint
 
 const call = { to: TOKEN, data: '0x' } as const
 const transaction: SimulatedTransaction = {
-  ...{ from: OURS, to: TOKEN, data: '0x', valueWei: 0n, gasLimit: 1n, nonce: 1 },
-  ...{ maxFeePerGasWei: 10n ** 10n, maxPriorityFeePerGasWei: 0n },
+  from: OURS,
+  to: TOKEN,
+  data: '0x',
+  valueWei: 0n,
+  gasLimit: 1n,
+  nonce: 1,
+  maxFeePerGasWei: 10n ** 10n,
+  maxPriorityFeePerGasWei: 0n,
 }
 const bundle: SimulationRequest = {
   pending: [transaction],
@@ -145,7 +171,12 @@ const READS: readonly (readonly [
 
 const joined = (liar: Endpoint) =>
   joinNodes({
-    ...{ chainId: 1, senders: [], agree: 2, finality: 'finalized', pollMs: 100, clock: systemClock },
+    chainId: 1,
+    senders: [],
+    agree: 2,
+    finality: 'finalized',
+    pollMs: 100,
+    clock: systemClock,
     readers: [liar, node('a', HONEST), node('b', HONEST)],
   })
 

@@ -40,7 +40,12 @@ function model(name: string, tip = 10): Model {
     return { ok: true, result: (await node.answers[method]?.(params)) ?? null }
   }
   const node: Model = {
-    ...{ name, tip, forkAt: Number.POSITIVE_INFINITY, down: false, stalls: new Set<string>(), asked: [] },
+    name,
+    tip,
+    forkAt: Number.POSITIVE_INFINITY,
+    down: false,
+    stalls: new Set<string>(),
+    asked: [],
     alive: () => !node.down,
     read: ask,
     once: ask,
@@ -57,7 +62,13 @@ function model(name: string, tip = 10): Model {
 function join(readers: readonly Model[], pollMs = 5, clock = systemClock, senders: readonly Model[] = []) {
   const reported: RolekeeperError[] = []
   const nodes = joinNodes({
-    ...{ chainId: 1, readers, senders, agree: 2, finality: 'finalized', pollMs, clock },
+    chainId: 1,
+    readers,
+    senders,
+    agree: 2,
+    finality: 'finalized',
+    pollMs,
+    clock,
     onDisagreement: (error) => reported.push(error),
   })
   return { nodes, reported }
@@ -219,7 +230,12 @@ describe('the head', () => {
   it('asks one node for its head and nothing else where one is enough', async () => {
     const one = model('a')
     const nodes = joinNodes({
-      ...{ chainId: 1, readers: [one], senders: [], agree: 1, finality: 'finalized', pollMs: 5 },
+      chainId: 1,
+      readers: [one],
+      senders: [],
+      agree: 1,
+      finality: 'finalized',
+      pollMs: 5,
       clock: systemClock,
     })
     await nodes.head()

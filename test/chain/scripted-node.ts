@@ -50,7 +50,10 @@ export async function startScriptedNode(chainId: number, height: number): Promis
     eth_getBlockByNumber: () => wireBlock(height),
   }
   const node: ScriptedNode = {
-    ...{ url: '', answers, requests, behave: 'answer' },
+    url: '',
+    answers,
+    requests,
+    behave: 'answer',
     instead: () => undefined,
     stop: async () => undefined,
   }

@@ -141,18 +141,25 @@ describe('frames that follow', () => {
 
   it('are taken apart by their own lengths, and none is believed where one is short', () => {
     const said = [1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1].map((kind, index) => ({
-      ...{ status: '0x1', gasUsed: '0x1' },
+      status: '0x1',
+      gasUsed: '0x1',
       returnData: kind === 0 ? code : `0x${String(index).padStart(2, '0')}`,
     }))
     const take = (calls: readonly unknown[]) =>
       simulationResult(joint, parent, 1_020, { wire: wireSimulation.parse([{ calls }]), words: [7n, 8n, 9n] })
     expect(take(said)).toMatchObject({
-      ...{ before: ['0x03', '0x04'], bundle: [{}, {}], after: ['0x07'], codeHashes: [code] },
+      before: ['0x03', '0x04'],
+      bundle: [{}, {}],
+      after: ['0x07'],
+      codeHashes: [code],
       words: [7n],
       following: [
         {
-          ...{ before: ['0x09', '0x10'], bundle: [{ returnData: '0x11' }], after: ['0x12'] },
-          ...{ codeHashes: [code], words: [8n, 9n] },
+          before: ['0x09', '0x10'],
+          bundle: [{ returnData: '0x11' }],
+          after: ['0x12'],
+          codeHashes: [code],
+          words: [8n, 9n],
         },
       ],
     })

@@ -35,7 +35,9 @@ it('names no address twice, and the other choices where there are some', () => {
   expect(new Set(addresses).size).toBe(4)
   expect(exampleOf(WORKFLOW_CATALOGUE['role.vault_owner.vaultOwnerTransferUpdate'].input)).toMatchObject({
     input: {
-      ...{ vaultAddress: `0x${'1'.repeat(40)}`, action: 'offer', newOwnerAddress: `0x${'2'.repeat(40)}` },
+      vaultAddress: `0x${'1'.repeat(40)}`,
+      action: 'offer',
+      newOwnerAddress: `0x${'2'.repeat(40)}`,
     },
     others: ['action: accept', 'action: cancel'],
   })
@@ -110,7 +112,9 @@ function everyRole(): string {
     service: { assumptions: {} },
     deployment: { ...deployment, assets: text(deployment.assets) },
     agents: SHIPPED_ROLES.map((role, index) => ({
-      ...{ role, mode: 'live', policy: policyFileOf(role) },
+      role,
+      mode: 'live',
+      policy: policyFileOf(role),
       signer: { kms: { address: `0x${`e${index + 1}`.repeat(20)}` } },
     })),
   }
@@ -141,7 +145,9 @@ describe('an example of a role that is worked by hand', () => {
     expect(asset.input).toMatchObject({ assetAddress: VAULT })
     const redeem = await written('role.investor.partnerWrapperRedeem')
     expect(redeem.input).toMatchObject({
-      ...{ wrapperAddress: CHANNEL, shares: '1000000000000000000', minAssets: '1' },
+      wrapperAddress: CHANNEL,
+      shares: '1000000000000000000',
+      minAssets: '1',
       receiverAddress: signer('investor'),
     })
     const role = await written('role.vault_owner.vaultRoleSettingsSave')

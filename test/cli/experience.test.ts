@@ -19,12 +19,24 @@ const point = (hour: number) => ({
   atMs: hour * HOUR_MS,
 })
 const line = (changes: Partial<Line>): Line => ({
-  ...{ kind: 'moved', token: TOKEN, assets: 0n, blockNumber: 2n, hash: point(99).hash },
-  ...{ counterparty: DESK, workflowId: null, ...changes },
+  kind: 'moved',
+  token: TOKEN,
+  assets: 0n,
+  blockNumber: 2n,
+  hash: point(99).hash,
+  counterparty: DESK,
+  workflowId: null,
+  ...changes,
 })
 const page = (hour: number, lines: readonly Line[]): Page => ({
-  ...{ chainId: 1, signer: SIGNER, role: 'rfq-bidder', count: 0, lines, positions: [] },
-  ...{ from: hour === 0 ? null : point(hour - 1), to: point(hour) },
+  chainId: 1,
+  signer: SIGNER,
+  role: 'rfq-bidder',
+  count: 0,
+  lines,
+  positions: [],
+  from: hour === 0 ? null : point(hour - 1),
+  to: point(hour),
   tokens: [
     { token: TOKEN, symbol: 'sUSD', decimals: 6 },
     { token: LOT, symbol: 'sBTC', decimals: 8 },
@@ -38,12 +50,16 @@ const page = (hour: number, lines: readonly Line[]): Page => ({
 
 /** $900 for a hundredth of a bitcoin, said to be worth $950 at a mark of $1,000; $970 an hour later. */
 const bid = workflowOf('succeeded', {
-  ...{ id: 'ab'.repeat(16), role: 'rfq-bidder' },
+  id: 'ab'.repeat(16),
+  role: 'rfq-bidder',
   proposal: proposalOf({
-    ...{ kind: 'bid', lot: 'lot 1', gainUsdMicros: 50_000_000n },
+    kind: 'bid',
+    lot: 'lot 1',
+    gainUsdMicros: 50_000_000n,
     said: {
       of: ['bid'],
-      ...{ worthUsdMicros: 950_000_000n, markUsdMicros: 1_000_000_000n },
+      worthUsdMicros: 950_000_000n,
+      markUsdMicros: 1_000_000_000n,
       brings: { token: LOT, assets: 1_000_000n },
     },
   }),
@@ -102,7 +118,8 @@ inOrder('rolekeeper experience, in one directory', () => {
     expect((await run('experience', 'show', '--role', 'rfq-bidder')).out).toContain('bid ')
     // One of which nothing is decided is a role all the same.
     expect(await run('experience', 'show', '--role', 'liquidator')).toMatchObject({
-      ...{ code: 0, out: 'Nothing is decided yet.\n' },
+      code: 0,
+      out: 'Nothing is decided yet.\n',
     })
   })
 

@@ -44,13 +44,25 @@ async function newFleet(port = redis.port) {
 function start(config: ReturnType<typeof storeAt>, instance: string, directory: string): TestInstance {
   const store = openStore({ ...config, instance })
   const control = createFleetControl({
-    ...{ store, directory, instance, seats: [SIGNER], leaseMs: LONG_LEASE_MS, nowMs: Date.now },
-    ...{ monotonicMs: () => performance.now(), onFailed: () => undefined },
+    store,
+    directory,
+    instance,
+    seats: [SIGNER],
+    leaseMs: LONG_LEASE_MS,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+    onFailed: () => undefined,
   })
   const { heard: onControls, switches } = control
   const each = startInstance(config, {
-    ...{ store, instance, seats: [{ name: SIGNER }], onControls, switches },
-    ...{ zone: 'eu-1', leaseMs: LONG_LEASE_MS, clock: hurriedClock },
+    store,
+    instance,
+    seats: [{ name: SIGNER }],
+    onControls,
+    switches,
+    zone: 'eu-1',
+    leaseMs: LONG_LEASE_MS,
+    clock: hurriedClock,
   })
   ends.push(async () => {
     await each.seats.stop()
@@ -73,11 +85,18 @@ it('shows who holds what, who stands by, what waits longest, and how Redis is', 
   expect(code).toBe(0)
   expect(JSON.parse(out)).toMatchObject({
     redis: {
-      ...{ role: 'master', problem: null, replicas: { online: 0, wanted: 0 }, aof: { lastWrite: 'ok' } },
+      role: 'master',
+      problem: null,
+      replicas: { online: 0, wanted: 0 },
+      aof: { lastWrite: 'ok' },
       settings: { appendonly: 'yes', appendfsync: 'always' },
-      ...{ parents: [], sequence: expect.any(Number), generation: expect.stringMatching(/^[0-9a-f]{16}$/) },
+      parents: [],
+      sequence: expect.any(Number),
+      generation: expect.stringMatching(/^[0-9a-f]{16}$/),
     },
-    ...{ killed: null, paused: null, safe: [] },
+    killed: null,
+    paused: null,
+    safe: [],
     seats: [{ seat: SIGNER, roles: ['liquidator'], holder: 'one', epoch: 2, sinceMs: expect.any(Number) }],
     instances: [
       { name: 'one', zone: 'eu-1', release: '1.0.0', isSilent: false, holds: [SIGNER], standsBy: null },
@@ -115,7 +134,8 @@ it('founds a fleet on an empty Redis when it is meant, and on no other', async (
   expect(await found('--yes')).toMatchObject({ code: 0, out: expect.stringContaining('one, two') })
   for (const args of [[], ['--yes']]) {
     expect(await found(...args)).toMatchObject({
-      ...{ code: 1, out: '' },
+      code: 1,
+      out: '',
       err: expect.stringMatching(/^error journal\.founded: The fleet founded is there already.* Fix: .*\n$/),
     })
   }

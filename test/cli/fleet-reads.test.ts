@@ -70,7 +70,8 @@ inOrder('what a fleet shows to who reads it', () => {
 
   it('says which instance has what another machine archived', async () => {
     expect(await run('workflows', 'show', OLD, '--config', file)).toEqual({
-      ...{ code: 1, out: '' },
+      code: 1,
+      out: '',
       err: `error journal.archived: Workflow ${OLD} ended long ago, and its record is in the archive of the instance two. Fix: give the same command on the machine of two.\n`,
     })
     expect((await run('workflows', 'show', 'cccc', '--config', file)).err).toContain('archives of two')

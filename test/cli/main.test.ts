@@ -97,7 +97,9 @@ describe('the command line', () => {
     const { code, out, err } = await rolekeeper(['workflows', 'lst', '--json'])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(JSON.parse(err)).toEqual({
-      ...{ type: 'error', code: 'usage', message: '"lst" is not a command of workflows.' },
+      type: 'error',
+      code: 'usage',
+      message: '"lst" is not a command of workflows.',
       fix: 'perhaps `list`; write `list` or `show ID`',
       facts: {},
     })

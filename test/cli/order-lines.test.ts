@@ -16,7 +16,9 @@ const configured = (name: string, address: string) => {
     environment: 'sandbox',
     agents: [
       {
-        ...{ role: 'vault-owner', mode: 'live', policy: policyFileOf('vault-owner') },
+        role: 'vault-owner',
+        mode: 'live',
+        policy: policyFileOf('vault-owner'),
         signer: { keystore: { address } },
       },
     ],

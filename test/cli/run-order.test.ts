@@ -11,7 +11,8 @@ describe.each(['plan', 'doctor'])('rolekeeper %s', (command) => {
     const directory = folder()
     mkdirSync(join(directory, 'sandbox'))
     expect(await runCommand([command, '--directory', directory])).toEqual({
-      ...{ code: 5, out: '' },
+      code: 5,
+      out: '',
       err: `error order.no_keeper: The sandbox of ${directory} has ended. Fix: start it again: npm start -- --directory ${directory}\n`,
     })
   })

@@ -15,15 +15,20 @@ const [WETH, USD] = [`0x${'c1'.repeat(20)}`, `0x${'c2'.repeat(20)}`] as const
 const pinned = (address: `0x${string}`) => ({ address, codeHash: '0x' as const })
 /** The market goes by its assets, the vault by its name. */
 const known: Deployment = {
-  ...{ namespace: '', funds: [], contracts: [] },
+  namespace: '',
+  funds: [],
+  contracts: [],
   assets: [
     { ...pinned(WETH), symbol: 'sBTC', decimals: 8 },
     { ...pinned(USD), symbol: 'sUSD', decimals: 6 },
   ],
   markets: [
     {
-      ...{ ...pinned(MARKET), loanAsset: USD, collateralAsset: WETH },
-      ...{ oracle: `0x${'c3'.repeat(20)}`, oracleCodeHash: '0x' },
+      ...pinned(MARKET),
+      loanAsset: USD,
+      collateralAsset: WETH,
+      oracle: `0x${'c3'.repeat(20)}`,
+      oracleCodeHash: '0x',
     },
   ],
   vaults: [{ ...pinned(VAULT), name: 'prime' }],
@@ -230,7 +235,11 @@ describe('the timeline', () => {
   it('names who did what on each line, also where roles come up one by one, and in order', () => {
     const ready = { ...story[0], signers: [] } as KeeperEvent
     const up = (ms: number, role: Role): KeeperEvent => ({
-      ...{ type: 'role', at: at(ms), role, signer: `0x${'2'.repeat(40)}`, state: 'up' },
+      type: 'role',
+      at: at(ms),
+      role,
+      signer: `0x${'2'.repeat(40)}`,
+      state: 'up',
     })
     const other = { id: 'f'.repeat(32), role: 'rfq-bidder', subject: 'auction:77' } as const
     const bid = { ...other, workflowType: 'role.lender.distressedRecoveryFundV3AuctionBid' }
@@ -307,8 +316,14 @@ describe('what waits for a person, and what is in shadow', () => {
 
   it('says why, how to approve it, and how long there is', () => {
     const held: KeeperEvent = {
-      ...{ type: 'held', id: ID, role: 'liquidator', at: at(0), hash: 'a1'.repeat(32) },
-      ...{ check: 'approval_always', message: 'The policy asks.', expiresAt: at(900_000) },
+      type: 'held',
+      id: ID,
+      role: 'liquidator',
+      at: at(0),
+      hash: 'a1'.repeat(32),
+      check: 'approval_always',
+      message: 'The policy asks.',
+      expiresAt: at(900_000),
     }
     expect(drawn([held])).toEqual([
       '    0.0s  ? held       a1b2c3  liquidator     approval_always: The policy asks.',

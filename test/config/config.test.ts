@@ -92,7 +92,8 @@ describe('the run configuration', () => {
     const environment = { ...env, ROLEKEEPER_TOKEN: 'canary-token', ROLEKEEPER_HMAC: 'canary-hmac' }
     const check = (place: string) =>
       checkRunConfig(parseYaml('run.yaml', `${text}sources:\n  - { name: a, ${place} }\n`), '/etc', {
-        ...{ ...deps, env: environment },
+        ...deps,
+        env: environment,
       })
     const url = 'url: "https://a.example"'
     const hmac = 'hmac: "env:ROLEKEEPER_HMAC"'

@@ -61,13 +61,15 @@ describe.each(agents.map(({ role }) => role))('a new policy of the %s', (role) =
   it('is the shipped one where nothing differs, but for what it declares', () => {
     const shipped = blanksOf(templateOf(role))
     const same: NewPolicy = {
-      ...{ money: 'sUSD', moved: shipped.moved, contracts: {}, head: [], scaled: (amount) => amount },
+      money: 'sUSD',
+      moved: shipped.moved,
+      contracts: {},
+      head: [],
+      scaled: (amount) => amount,
       collaterals: [...shipped.inventories].map(([symbol, inventory]) => ({
-        ...{
-          symbol,
-          comment: '',
-          reference: symbol === 'sBTC' ? 'btcReferenceOracle' : 'ethReferenceOracle',
-        },
+        symbol,
+        comment: '',
+        reference: symbol === 'sBTC' ? 'btcReferenceOracle' : 'ethReferenceOracle',
         ...(inventory === null ? {} : { inventory }),
       })),
     }

@@ -42,7 +42,8 @@ const createWorld = (own: Partial<DutyDeps> = {}) => {
   const deps: DutyDeps = {
     role: 'liquidator',
     workflowTypes: ['role.liquidator.liquidate'],
-    ...{ nowMs: () => world.nowMs, monotonicMs: () => world.nowMs },
+    nowMs: () => world.nowMs,
+    monotonicMs: () => world.nowMs,
     prices: () => world.prices,
     recent: () => [],
     experience: async () => [],

@@ -232,7 +232,8 @@ async function consoleOf(directory: string): Promise<string> {
   const { url } = place
   const key = decodeURIComponent(new URL(linkOf(place, 'ann@desk', Date.now())).hash.slice(1))
   const session = await fetch(`${url}/session`, {
-    ...{ method: 'POST', body: JSON.stringify({ key }) },
+    method: 'POST',
+    body: JSON.stringify({ key }),
     headers: { 'content-type': 'application/json', origin: url },
   })
   const headers = { cookie: session.headers.getSetCookie().join('; ') }
@@ -253,7 +254,9 @@ async function commandsAt(file: string): Promise<string> {
   const io = {
     out: (text: string) => void said.push(text),
     err: (text: string) => void said.push(text),
-    ...{ outIsTty: false, errIsTty: false, env },
+    outIsTty: false,
+    errIsTty: false,
+    env,
   }
   for (const line of [
     'workflows list --json',
@@ -313,7 +316,9 @@ describe('a canary in every place of a secret', () => {
     expect(
       await found({
         agents: [world.liquidator({ signer: { kms: { keyId, address } } })],
-        ...{ directory: join(world.directory, 'a'), journal, queue: 'bullmq' },
+        directory: join(world.directory, 'a'),
+        journal,
+        queue: 'bullmq',
         fleet: { name: 'main', instance: 'a', roster: ['a'], leaseMs: '4000' },
       }),
     ).toEqual([])

@@ -61,27 +61,37 @@ function writePolicy(): void {
   }
   const site = 'https://declared.example'
   const settings = {
-    ...{ vault: 'svDeclared', baseAsset: 'sUSD', allowLoosening: 'true', newOwner: signers['vault-owner'] },
+    vault: 'svDeclared',
+    baseAsset: 'sUSD',
+    allowLoosening: 'true',
+    newOwner: signers['vault-owner'],
     markets: [
       { market: 'btcMarket', absoluteCap: '1,000,000 sUSD', relativeCap: '50 %', allocationEnabled: 'true' },
     ],
-    ...{
-      allocators: granted('vault-owner'),
-      managers: granted('vault-owner'),
-      curators: granted('asset-manager'),
-    },
+    allocators: granted('vault-owner'),
+    managers: granted('vault-owner'),
+    curators: granted('asset-manager'),
     fees: { managementFee: '0.5 %', performanceFee: '5 %', recipient: 'self' },
     borrowerManagerFee: { fee: '5 %', recipient: signers['vault-owner'] },
     routing: ['btcMarket'],
     terms: {
-      ...{ liquidityBuffer: '10 %', minDeposit: '100 sUSD', maxDeposit: '500,000 sUSD' },
+      liquidityBuffer: '10 %',
+      minDeposit: '100 sUSD',
+      maxDeposit: '500,000 sUSD',
       exit: { ...exit, exitTermKind: 'notice', notice: '1 d' },
     },
     channels: [
       {
-        ...{ channel: 'declaredChannel', name: 'Declared Channel', symbol: 'scDeclared' },
-        ...{ reseller: signers['vault-owner'], curator: 'self', shareClass: 'retail', cap: '100,000 sUSD' },
-        ...{ resellerFee: '0.5 %', borrowerFee: '1 %', blocked: [{ address: BLOCKED, blocked: 'true' }] },
+        channel: 'declaredChannel',
+        name: 'Declared Channel',
+        symbol: 'scDeclared',
+        reseller: signers['vault-owner'],
+        curator: 'self',
+        shareClass: 'retail',
+        cap: '100,000 sUSD',
+        resellerFee: '0.5 %',
+        borrowerFee: '1 %',
+        blocked: [{ address: BLOCKED, blocked: 'true' }],
       },
     ],
     management: { managerName: 'Declared', website: site, logoUrl: `${site}/logo` },
@@ -89,7 +99,10 @@ function writePolicy(): void {
   }
   const declared = {
     vaults: [{ ...vault, liquidityBuffer: '20 %', ...exit }],
-    ...{ funds: [], channelPolicies: [], mobility: [], vaultSettings: [settings] },
+    funds: [],
+    channelPolicies: [],
+    mobility: [],
+    vaultSettings: [settings],
   }
   const policy = { environment: 'sandbox', include: POLICY, strategy: { declared } }
   writeFileSync(
@@ -166,10 +179,8 @@ const died = new Map<string, string>()
 async function keep(file: string, untilType: string): Promise<void> {
   for (let isDone = false; !isDone; ) {
     const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
-      ...{
-        env: { ...process.env, ...environment },
-        stdio: ['ignore', 'pipe', 'ignore'],
-      },
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
     })
     children.push(child)
     const ended = once(child, 'exit')
@@ -209,7 +220,8 @@ async function keep(file: string, untilType: string): Promise<void> {
 async function settle(file: string): Promise<void> {
   const start = () => {
     const child = spawn(process.execPath, [MAIN, 'run', '--config', file, '--json'], {
-      ...{ env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'ignore', 'pipe'],
     })
     children.push(child)
     child.stderr?.on('data', (part: Buffer) => {

@@ -45,14 +45,17 @@ async function begin(mode: 'live' | 'shadow'): Promise<void> {
       agents: staffed().map((agent) => ({ ...agent, mode })),
     },
     {
-      ...{ version: 'test', duty: 'orders' },
+      version: 'test',
+      duty: 'orders',
       log: createLog({ level: 'info', secrets: [], write: (line) => log.push(line) }),
     },
   )
   keeper.onEvent((event) => {
     if (event.type === 'held')
       writeAnswer(directory, event.id, {
-        ...{ verdict: 'approve', hash: event.hash, by: { user: 'test@sandbox' } },
+        verdict: 'approve',
+        hash: event.hash,
+        by: { user: 'test@sandbox' },
       })
   })
   await keeper.start()
@@ -74,7 +77,9 @@ async function submit(type: WorkflowType, input: ProposalInput, ...more: string[
     err: (text) => {
       err += text
     },
-    ...{ outIsTty: false, errIsTty: false, env: {} },
+    outIsTty: false,
+    errIsTty: false,
+    env: {},
   })
   const lines = out.split('\n').filter((line) => line.startsWith('{'))
   const end = lines.map((line) => JSON.parse(line)).findLast((line) => line.type === 'order')
@@ -106,14 +111,20 @@ async function setStage(): Promise<void> {
   const [another = '0x'] = sandbox.keys.channelInvestors
   const assets = parseUnits('1000', 6)
   const deposit = encodeFunctionData({
-    ...{ abi: partnerChannelAbi, functionName: 'depositNow', args: [assets, signerOf('partner'), 1n] },
+    abi: partnerChannelAbi,
+    functionName: 'depositNow',
+    args: [assets, signerOf('partner'), 1n],
   })
   const shares = await sharesOf(assets)
   const queue = encodeFunctionData({
-    ...{ abi: lendingVaultAbi, functionName: 'requestWithdrawal', args: [shares, signerOf('investor')] },
+    abi: lendingVaultAbi,
+    functionName: 'requestWithdrawal',
+    args: [shares, signerOf('investor')],
   })
   const gain = encodeFunctionData({
-    ...{ abi: assetAbi, functionName: 'transfer', args: [at('ownedVault'), parseUnits('10000', 6)] },
+    abi: assetAbi,
+    functionName: 'transfer',
+    args: [at('ownedVault'), parseUnits('10000', 6)],
   })
   await sandbox.transactions.send([
     { from: another, to: at('partnerChannel'), data: deposit },
@@ -128,7 +139,10 @@ async function setStage(): Promise<void> {
 
 const sharesOf = (assets: bigint): Promise<bigint> =>
   client().readContract({
-    ...{ address: at('ownedVault'), abi: lendingVaultAbi, functionName: 'convertToShares', args: [assets] },
+    address: at('ownedVault'),
+    abi: lendingVaultAbi,
+    functionName: 'convertToShares',
+    args: [assets],
   })
 
 const reallocated = () => ({ marketAddress: at('btcMarket'), assets: usd('2000') })
@@ -153,18 +167,28 @@ function ownersInputs(): Readonly<Record<string, ProposalInput>> {
     vaultCuratorCapsSettingsSave: { ...listing, marketAddress: btc, absoluteCapAssets: usd('9000000') },
     vaultCuratorFeeSettingsSave: { vaultAddress, borrowerManagerFeeBps: 600, recipientAddress: curator },
     vaultFeeConfigUpdate: {
-      ...{ vaultAddress, managementFeeBps: 120, performanceFeeBps: 1_100, recipientAddress: owner },
+      vaultAddress,
+      managementFeeBps: 120,
+      performanceFeeBps: 1_100,
+      recipientAddress: owner,
     },
     vaultManagementSettingsSave: {
-      ...{ vaultAddress, managerName: 'Anna', website: 'https://a.example', logoUrl: 'https://a.example/l' },
+      vaultAddress,
+      managerName: 'Anna',
+      website: 'https://a.example',
+      logoUrl: 'https://a.example/l',
     },
     vaultOwnerSettingsSave: { vaultAddress, shareClass: 'senior', riskScore: 12 },
     vaultOwnerTransferUpdate: { vaultAddress, action: 'offer', newOwnerAddress: signerOf('asset-manager') },
     vaultRoleSettingsSave: { vaultAddress, role: 'manager', accountAddress: curator, granted: true },
     vaultRoutingUpdate: { vaultAddress, marketAddresses: [] },
     vaultSettingsUpdate: {
-      ...{ vaultAddress, liquidityBufferBps: 1_100, exitTermKind: 'instant', ...times },
-      ...{ minDepositAssets: usd('2'), maxDepositAssets: usd('900000') },
+      vaultAddress,
+      liquidityBufferBps: 1_100,
+      exitTermKind: 'instant',
+      ...times,
+      minDepositAssets: usd('2'),
+      maxDepositAssets: usd('900000'),
     },
   }
 }
@@ -188,14 +212,27 @@ async function inputs(): Promise<ReadonlyMap<WorkflowType, ProposalInput>> {
   // Prices move a little between now and then, and the policy takes half a percent.
   const least = (of: bigint) => String((of * 998n) / 1_000n)
   const deposit = (receiverAddress: Address) => ({
-    ...{ wrapperAddress: channel, assets: String(assets), receiverAddress, minShares: least(bought) },
+    wrapperAddress: channel,
+    assets: String(assets),
+    receiverAddress,
+    minShares: least(bought),
   })
   const redeem = (receiverAddress: Address) => ({
-    ...{ wrapperAddress: channel, shares: String(shares), receiverAddress, minAssets: least(paid) },
+    wrapperAddress: channel,
+    shares: String(shares),
+    receiverAddress,
+    minAssets: least(paid),
   })
   const deploy = (symbol: string) => ({
-    ...{ vaultAddress, assetAddress: at('sUSD'), resellerAddress: partner, curatorAddress: curator },
-    ...{ name: `Channel ${symbol}`, symbol, shareClass: symbol, resellerFeeBps: 50, borrowerFeeBps: 100 },
+    vaultAddress,
+    assetAddress: at('sUSD'),
+    resellerAddress: partner,
+    curatorAddress: curator,
+    name: `Channel ${symbol}`,
+    symbol,
+    shareClass: symbol,
+    resellerFeeBps: 50,
+    borrowerFeeBps: 100,
     capAssets: usd('100000'),
   })
   const owners = Object.entries(ownersInputs()).map(
@@ -206,7 +243,9 @@ async function inputs(): Promise<ReadonlyMap<WorkflowType, ProposalInput>> {
     [
       'role.partner.partnerSubmitApplication',
       {
-        ...{ vaultAddress: at('primeVault'), partnerName: 'Anna', website: 'https://a.example' },
+        vaultAddress: at('primeVault'),
+        partnerName: 'Anna',
+        website: 'https://a.example',
         useCase: 'Offering the vault to those who ask for it.',
       },
     ],
@@ -224,21 +263,30 @@ async function inputs(): Promise<ReadonlyMap<WorkflowType, ProposalInput>> {
     [
       'role.partner.partnerBorrowerFeeClaim',
       {
-        ...{ channelAddress: channel, recipientAddress: partner, minAssets: least(due) },
+        channelAddress: channel,
+        recipientAddress: partner,
+        minAssets: least(due),
       },
     ],
     [
       'role.curator.partnerChannelBlockedUpdate',
       {
-        ...{ channelAddress: channel, accountAddress: `0x${'ab'.repeat(20)}`, blocked: true },
+        channelAddress: channel,
+        accountAddress: `0x${'ab'.repeat(20)}`,
+        blocked: true,
       },
     ],
     ['role.curator.vaultMarketListingSave', { vaultAddress, marketAddress: at('btcMarket'), listed: true }],
     [
       'role.asset_issuer.assetSubmissionRequestCreate',
       {
-        ...{ assetAddress: vaultAddress, name: 'Sandbox Partner Vault', symbol: 'svPartner', decimals },
-        ...{ issuerName: 'Anna', website: 'https://a.example', topCategory: 'vault shares' },
+        assetAddress: vaultAddress,
+        name: 'Sandbox Partner Vault',
+        symbol: 'svPartner',
+        decimals,
+        issuerName: 'Anna',
+        website: 'https://a.example',
+        topCategory: 'vault shares',
       },
     ],
     [
@@ -249,7 +297,10 @@ async function inputs(): Promise<ReadonlyMap<WorkflowType, ProposalInput>> {
     [
       'role.lender.vaultShareMobilityInvestorAction',
       {
-        ...{ vaultAddress, action: 'transfer', recipientAddress: partner, shares: String(queued) },
+        vaultAddress,
+        action: 'transfer',
+        recipientAddress: partner,
+        shares: String(queued),
       },
     ],
   ])

@@ -180,7 +180,8 @@ describe('secrets', () => {
       expect(told.event).toMatchObject({ message: expect.stringContaining('vault:kv/keeper#service') })
       await keeper.until(facetIs('service', '', 'failing'))
       expect(JSON.parse(await keeper.page('/readyz')).facets.service).toMatchObject({
-        ...{ code: 'service.unauthorized', because: 'secrets' },
+        code: 'service.unauthorized',
+        because: 'secrets',
       })
       there.vault.set('kv/keeper', { service: ENVIRONMENT.TEST_SECRET_KEY })
       await keeper.until(facetIs('secrets', '', 'ok'))

@@ -37,12 +37,18 @@ function policyFile(always: readonly string[]): string {
   const shared = { workflowType: 'deposit', valueMax: '0 ETH' }
   policy.guard.allow.push(
     {
-      ...{ ...shared, id: 'approve-deposit', gasMax: '120,000 gas', target: '$asset.sUSD' },
+      ...shared,
+      id: 'approve-deposit',
+      gasMax: '120,000 gas',
+      target: '$asset.sUSD',
       function: 'function approve(address spender, uint256 amount) returns (bool)',
       params: { spender: { eq: '$input.vaultAddress' }, amount: { eq: '$input.assets' } },
     },
     {
-      ...{ ...shared, id: 'deposit', gasMax: '600,000 gas', target: '$vault' },
+      ...shared,
+      id: 'deposit',
+      gasMax: '600,000 gas',
+      target: '$vault',
       function: 'function depositNow(uint256 assets, address receiver, uint256 minShares)',
       params: {
         assets: { eq: '$input.assets' },

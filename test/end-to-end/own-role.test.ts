@@ -92,7 +92,10 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
   let all = 0n
   for await (const { items } of client.pages.listPositions()) all += debtOf(items)
   const strategy = {
-    ...{ token: 'sUSD', keepAssets: 0n, depositAssetsMin: 1n, depositAssetsMax: 1_000n },
+    token: 'sUSD',
+    keepAssets: 0n,
+    depositAssetsMin: 1n,
+    depositAssetsMax: 1_000n,
     // As much as is owed now, and not one more.
     debtAssetsMax: all,
   }
@@ -103,14 +106,24 @@ it('lets that role decide on a hundred thousand rows without a sweep, once it ha
     treasurer,
     strategy,
     {
-      ...{ client, nodes, clock: systemClock, collections: listing as Collections },
+      client,
+      nodes,
+      clock: systemClock,
+      collections: listing as Collections,
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
       dataFeeWei: () => 0n,
-      ...{ onFirstSweepSlow: unexpected, onProofFailed: unexpected },
-      ...{ onArmed: unexpected, onSwept: () => {}, onSweepFailed: unexpected, onUnfiltered: unexpected },
+      onFirstSweepSlow: unexpected,
+      onProofFailed: unexpected,
+      onArmed: unexpected,
+      onSwept: () => {},
+      onSweepFailed: unexpected,
+      onUnfiltered: unexpected,
     },
     {
-      ...{ deployment, signer: SIGNER, ours: [SIGNER], priorityFeePerGasWei: 0n },
+      deployment,
+      signer: SIGNER,
+      ours: [SIGNER],
+      priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
     },
   )

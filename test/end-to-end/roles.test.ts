@@ -66,7 +66,11 @@ async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<vo
       token === null
         ? client.getBalance({ address, blockNumber })
         : client.readContract({
-            ...{ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [address], blockNumber },
+            address: token,
+            abi: erc20Abi,
+            functionName: 'balanceOf',
+            args: [address],
+            blockNumber,
           })
     expect([role, symbol, unexplained, opening + received + paid + gas]).toEqual([role, symbol, 0n, closing])
     expect([role, symbol, await seen, onChain]).toEqual([role, symbol, closing, closing])

@@ -82,8 +82,14 @@ async function startMember(
   const witnesses = await openWitnesses(directory, names)
   const store = openStore({ ...config, instance }, witnesses.known, witnesses.tops)
   const control = createFleetControl({
-    ...{ store, directory, instance, seats: names, leaseMs: LEASE_MS, nowMs: Date.now },
-    ...{ monotonicMs: time.nowMs, onFailed: () => undefined },
+    store,
+    directory,
+    instance,
+    seats: names,
+    leaseMs: LEASE_MS,
+    nowMs: Date.now,
+    monotonicMs: time.nowMs,
+    onFailed: () => undefined,
   })
   const states: (string | null)[] = []
   const onState = (why: RolekeeperError | null) => {
@@ -91,18 +97,16 @@ async function startMember(
     if (why !== null) control.forgotten(why)
   }
   const each = startInstance(config, {
-    ...{
-      store,
-      instance,
-      seats,
-      leaseMs: LEASE_MS,
-      roster: ROSTER,
-      onState,
-      onControls: control.heard,
-      witnesses,
-      states,
-      ...time.clockOf(atClock),
-    },
+    store,
+    instance,
+    seats,
+    leaseMs: LEASE_MS,
+    roster: ROSTER,
+    onState,
+    onControls: control.heard,
+    witnesses,
+    states,
+    ...time.clockOf(atClock),
   })
   const barrier = async () => {
     for (const held of each.seats.held()) {
@@ -429,8 +433,11 @@ it('takes nobody for who lost a witness that crashed before its first one was on
   // On another server than it was begun on, everybody is heard before a seat is taken.
   await restart(redis)
   const options = {
-    ...{ instance: 'one', seats: [{ name: SEAT }], roster: ['one'] },
-    ...{ leaseMs: LEASE_MS, clock: hurriedClock },
+    instance: 'one',
+    seats: [{ name: SEAT }],
+    roster: ['one'],
+    leaseMs: LEASE_MS,
+    clock: hurriedClock,
   }
   const crashing = Promise.withResolvers<void>()
   const begin = async () => {

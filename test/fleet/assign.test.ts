@@ -61,19 +61,17 @@ it('puts a seat into the zone that it prefers, and elsewhere where nobody is in 
 
 it('lets those work that came first, and whoever holds a seat before them', () => {
   const instance = (name: string, arrived: number, isAble = true) => ({
-    ...{
-      name,
-      arrived,
-      isAble,
-      fingerprint: `of ${name}`,
-      incarnation: '',
-      beat: '1',
-      release: '',
-      seenS: 0,
-      lagMs: 0,
-      killed: false,
-      paused: false,
-    },
+    name,
+    arrived,
+    isAble,
+    fingerprint: `of ${name}`,
+    incarnation: '',
+    beat: '1',
+    release: '',
+    seenS: 0,
+    lagMs: 0,
+    killed: false,
+    paused: false,
   })
   const [one, two] = [instance('one', 3), instance('two', 7)]
   expect(fingerprintOnDuty([two, one], new Set())).toBe('of one')
@@ -91,7 +89,8 @@ it('lets those work that came first, and whoever holds a seat before them', () =
 it('comes to rest by single moves, in whatever order they are made, with and without zones', () => {
   const zone = fc.option(fc.constantFrom('east', 'west', 'north'), { nil: undefined })
   const instances = fc.uniqueArray(fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd', 'e'), zone }), {
-    ...{ selector: ({ name }) => name, minLength: 1 },
+    selector: ({ name }) => name,
+    minLength: 1,
   })
   const held = fc.record({ zone, by: fc.option(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'gone')) })
   fc.assert(

@@ -33,7 +33,12 @@ async function pair(port = redis.port) {
     const directory = mkdtempSync(join(tmpdir(), 'control-'))
     const create = () =>
       createFleetControl({
-        ...{ store, directory, instance, seats: [SEAT], leaseMs: LEASE_MS, nowMs: () => 5 },
+        store,
+        directory,
+        instance,
+        seats: [SEAT],
+        leaseMs: LEASE_MS,
+        nowMs: () => 5,
         monotonicMs: () => now,
         onFailed: ({ code }) => failed.push(code),
       })

@@ -6,7 +6,9 @@ import { startInstance } from '../support/fleet-instance.ts'
 /** An instance in a process of its own, that can be stopped: says what it sees, one JSON line each, and ends with its input. */
 const { CONFIG = '', NAME = '', LEASE_MS = '', SEATS = '' } = process.env
 const { seats, store, events } = startInstance(JSON.parse(CONFIG), {
-  ...{ instance: NAME, leaseMs: Number(LEASE_MS), seats: JSON.parse(SEATS) },
+  instance: NAME,
+  leaseMs: Number(LEASE_MS),
+  seats: JSON.parse(SEATS),
 })
 const say = (text: string) => process.stdout.write(`${text}\n`)
 let shown = 0

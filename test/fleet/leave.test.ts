@@ -18,16 +18,27 @@ import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts
 const SEAT = `0x${'51'.repeat(20)}`
 const OTHER = `0x${'52'.repeat(20)}`
 const ASKED: Asked = {
-  ...{ seat: SEAT, seats: [SEAT, OTHER], chainId: 1, roster: ['one', 'two'], gone: [], window: 16 },
+  seat: SEAT,
+  seats: [SEAT, OTHER],
+  chainId: 1,
+  roster: ['one', 'two'],
+  gone: [],
+  window: 16,
 }
 const SETTING = { name: 'a', value: 'b', keeps: 'last' } as const
 const author = { by: 'someone', atMs: 1 }
 const node = (latest: number, pending = latest) => ({ node: 'node 1', latest, pending })
 const CHAIN: ChainEvidence = { counts: [node(8)], adopted: [] }
 const EVIDENCE: Evidence = {
-  ...{ gen: '', parents: [], seq: 0, server: 'run/history', runId: 'run', forgotten: 'It is empty.' },
+  gen: '',
+  parents: [],
+  seq: 0,
+  server: 'run/history',
+  runId: 'run',
+  forgotten: 'It is empty.',
   testimonies: ['one', 'two'].map((instance) => ({ instance, gen: 'g1', seq: 17, tops: { [SEAT]: 7 } })),
-  ...{ attested: new Set(), controls: new Map() },
+  attested: new Set(),
+  controls: new Map(),
 }
 const unproven = (asked: Partial<Asked>, evidence: Partial<Evidence>, chain: Partial<ChainEvidence> = {}) =>
   judge({ ...ASKED, ...asked }, { ...EVIDENCE, ...evidence }, { ...CHAIN, ...chain })

@@ -234,7 +234,11 @@ describe('mail of a fleet', () => {
       rejected: null,
     })
     const queue = createBullmqQueue({
-      ...{ clock: systemClock, carrier, waker, seat: SEATED, onHealth: () => undefined },
+      clock: systemClock,
+      carrier,
+      waker,
+      seat: SEATED,
+      onHealth: () => undefined,
       onError: (_id, error) => seen.push(String(error)),
       run: async (id) => {
         const step = id === ORDERS ? null : await hold(workflow, { ...deps, answers })

@@ -124,8 +124,11 @@ it('ends the term of a holder that was frozen for longer than every lease, the m
   const config = await newFleet()
   const child = spawn(process.execPath, ['test/fleet/instance-process.ts'], {
     env: {
-      ...{ ...process.env, CONFIG: JSON.stringify(config), NAME: 'frozen' },
-      ...{ LEASE_MS: String(REAL_LEASE_MS), SEATS: JSON.stringify(SEAT) },
+      ...process.env,
+      CONFIG: JSON.stringify(config),
+      NAME: 'frozen',
+      LEASE_MS: String(REAL_LEASE_MS),
+      SEATS: JSON.stringify(SEAT),
     },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -260,7 +263,10 @@ it('opens no gate by an acquisition whose answer a process that was paused reads
   const monotonicMs = () => own.monotonicMs() + goneMs
   const gates: boolean[] = []
   const one: TestInstance = start(config, {
-    ...{ seats: SEAT, instance: 'one', clock: own.clock, monotonicMs },
+    seats: SEAT,
+    instance: 'one',
+    clock: own.clock,
+    monotonicMs,
     onHeld: () => {
       // All that the process does after the pause comes after this.
       goneMs = LEASE_MS

@@ -35,7 +35,8 @@ const named = {
   vaults: [
     ...deployment.vaults.map((vault) => ({ ...vault, name: 'prime' })),
     ...['d1', 'd2'].map((byte) => ({
-      ...{ address: `0x${byte.repeat(20)}` as const, codeHash: `0x${byte.repeat(32)}` as const },
+      address: `0x${byte.repeat(20)}` as const,
+      codeHash: `0x${byte.repeat(32)}` as const,
       name: 'two',
     })),
   ],
@@ -53,8 +54,12 @@ const usesAt = (market: string): Uses => [`market ${market}`, `counterparty ${ma
 let count = 0
 /** What was claimed: dollars, minutes ago, and what it was about; without that, it is not known. */
 const claimed = (dollars: number, minutes: number, uses?: Uses): Spent => ({
-  ...{ workflowId: `w${count++}`, role: 'liquidator', atMs: NOW_MS - minutes * MINUTE_MS },
-  ...{ usdMicros: usd(dollars), gasWei: 0n, reverted: false },
+  workflowId: `w${count++}`,
+  role: 'liquidator',
+  atMs: NOW_MS - minutes * MINUTE_MS,
+  usdMicros: usd(dollars),
+  gasWei: 0n,
+  reverted: false,
   ...(uses === undefined ? {} : { uses }),
 })
 const judge = (
@@ -93,7 +98,8 @@ describe('what calls are about', () => {
     const topic = (address: string) => `0x${address.slice(2).padStart(64, '0')}` as const
     const transfer = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
     const to = (receiver: string) => ({
-      ...{ address: LOAN, data: '0x' as const },
+      address: LOAN,
+      data: '0x' as const,
       topics: [transfer, topic(SELF), topic(receiver)] as const,
     })
     expect(about([to(MARKET), to(STRANGER)])).toContain(`counterparty ${STRANGER}`)
@@ -108,8 +114,14 @@ describe('what calls are about', () => {
     if (rule === undefined) throw new TypeError('a liquidation approves, and liquidates')
     // It creates a contract, so that it goes to nobody.
     const creates = {
-      ...{ rule: { ...rule, leaves: [] }, to: null, data: '0x' as const, valueWei: 0n, args: {} },
-      ...{ inside: [], approval: null, digest: null },
+      rule: { ...rule, leaves: [] },
+      to: null,
+      data: '0x' as const,
+      valueWei: 0n,
+      args: {},
+      inside: [],
+      approval: null,
+      digest: null,
     } as const
     expect(usesOf([creates], [], nowhere)).toEqual(['market', 'counterparty', 'function liquidate'])
   })

@@ -6,7 +6,9 @@ const NOW_MS = 200_000_000
 const DAY_MS = 86_400_000
 const asset = { symbol: 'sUSD', decimals: 6 }
 const row = (assets: bigint, changes: Partial<PassedRow> = {}): PassedRow => ({
-  ...{ atMs: NOW_MS - 1_000, usdMicros: assets, out: { token: TOKEN, assets } },
+  atMs: NOW_MS - 1_000,
+  usdMicros: assets,
+  out: { token: TOKEN, assets },
   ...changes,
 })
 const limits = (perDay: bigint | undefined, usd?: bigint) => ({

@@ -38,7 +38,8 @@ const workflow = workflowOfAsker()
 
 type Verdict = 'approve' | 'reject'
 const signed = (name: string, key: typeof anna, verdict: Verdict = 'approve', text?: string) => ({
-  ...{ verdict, hash: HASH },
+  verdict,
+  hash: HASH,
   by: {
     user: 'x@y',
     name,
@@ -119,7 +120,8 @@ describe('who approves', () => {
 
 describe('a workflow that was approved', () => {
   const given = (approvedAtMs: number | undefined, ...answers: readonly ReturnType<typeof signed>[]) => ({
-    ...{ id: workflow.id, proposal: workflow.proposal },
+    id: workflow.id,
+    proposal: workflow.proposal,
     hold: {
       ...hold,
       ...(approvedAtMs === undefined ? {} : { approvedAtMs }),
@@ -137,7 +139,9 @@ describe('a workflow that was approved', () => {
 
 describe('who approves a looser policy', () => {
   const by = (name: string, key: typeof anna, hash = HASH) => ({
-    ...{ user: 'x@y', name, signature: signText(looseningText(hash), key.privatePem) },
+    user: 'x@y',
+    name,
+    signature: signText(looseningText(hash), key.privatePem),
   })
   it('is each approver whose key proves it for this very change, once', () => {
     const given = [
@@ -154,7 +158,8 @@ describe('who approves a looser policy', () => {
   it('is whom the policy names, nobody where it names nobody', () => {
     const named = { approvers: { anna: { user: 'a@b' } }, quorum: '1' }
     expect(approversIn({ role: 'liquidator', approval: { ...named, always: [] } })).toMatchObject({
-      ...{ approvers: named.approvers, quorum: 1 },
+      approvers: named.approvers,
+      quorum: 1,
     })
     expect(approversIn({ role: 'liquidator' })).toEqual({ approvers: {}, quorum: 1 })
   })

@@ -39,7 +39,10 @@ const optionsOf = (kind: Kind, attestation?: Attestation): FinalOptions => {
   const ruleset = rulesOf(kind.name)
   return {
     workflow: {
-      ...{ role: ruleset.role, chainId: CHAIN_ID, signer: SELF, proposal: kind.proposal },
+      role: ruleset.role,
+      chainId: CHAIN_ID,
+      signer: SELF,
+      proposal: kind.proposal,
       prepared: freeze(answerOf(kind, kind.drafts)),
       ...(attestation === undefined ? {} : { attestation }),
     },

@@ -11,7 +11,8 @@ describe('a proxy with a beacon', () => {
   const hash = (byte: string): Hex => `0x${byte.repeat(32)}`
   const [PROXIED, BEACON] = [at('33'), at('44')]
   const pin = {
-    ...{ address: PROXIED, codeHash: hash('a1') },
+    address: PROXIED,
+    codeHash: hash('a1'),
     proxy: {
       implementation: IMPLEMENTATION,
       codeHash: hash('a2'),

@@ -59,8 +59,11 @@ it('says of each budget what is used of how much, what is left, and when the fir
   expect(of('gas_per_hour')).toMatchObject({ part: 0.25, freesAtMs: NOW_MS - 2_000 + HOUR_MS })
   expect(of('usd_per_day')).toMatchObject({ part: 0.725, freesAtMs: NOW_MS + 22 * HOUR_MS })
   expect(of('reverts_per_hour'), 'of the type of which the most reverted').toEqual({
-    ...{ name: 'reverts_per_hour', check: 'limit_hour_reverts', part: 1 },
-    ...{ setting: 'limits.perHour.revertsMax', freesAtMs: NOW_MS - 3_000 + HOUR_MS },
+    name: 'reverts_per_hour',
+    check: 'limit_hour_reverts',
+    part: 1,
+    setting: 'limits.perHour.revertsMax',
+    freesAtMs: NOW_MS - 3_000 + HOUR_MS,
     used: '2',
     limit: '2 reverts of role.liquidator.liquidate',
     left: '0',

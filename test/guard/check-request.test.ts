@@ -80,7 +80,9 @@ describe('what a workflow that a person asks for exposes', () => {
       const { proposal, ruleset } = caseOf(name)
       const checked = checkRequest({
         proposal: { ...proposal, ...changes },
-        ...{ role: ruleset.role, signer: SELF, ruleset },
+        role: ruleset.role,
+        signer: SELF,
+        ruleset,
       })
       return checked.ok ? '' : checked.message
     }

@@ -55,7 +55,9 @@ it('does not miss a token that comes in and that no effect asks for; what is ask
     [3n],
     {
       ...checked,
-      ...{ workflow, ruleset, nowMs: NOW_MS },
+      workflow,
+      ruleset,
+      nowMs: NOW_MS,
       judgement: { checkState: () => null, checkOutcome: () => null },
     },
   )

@@ -76,7 +76,8 @@ describe('a bundle that is cleared', () => {
   it('says what it approves, and what its logs show', async () => {
     const word = toHex(7n, { size: 32 })
     const log = {
-      ...{ address: LOAN, data: word },
+      address: LOAN,
+      data: word,
       topics: [toEventSelector('Transfer(address,address,uint256)'), pad(SELF), pad(MARKET)],
     }
     const logging = nodesThat((honest) => ({

@@ -208,8 +208,11 @@ it('counts the virtual shares and the one asset that a vault begins with', () =>
   // Three whole shares of no decimals for four base units: five for four is what a share is worth.
   const none: Deployment = { ...pinned, assets: pinned.assets.map((asset) => ({ ...asset, decimals: 0 })) }
   const script = {
-    ...{ [`${LOAN} decimals()`]: 0n, [`${COLLATERAL} decimals()`]: 0n, [`${VAULT} decimals()`]: 0n },
-    ...{ [`${VAULT} totalSupply()`]: 3n, [`${VAULT} totalAssets()`]: 4n },
+    [`${LOAN} decimals()`]: 0n,
+    [`${COLLATERAL} decimals()`]: 0n,
+    [`${VAULT} decimals()`]: 0n,
+    [`${VAULT} totalSupply()`]: 3n,
+    [`${VAULT} totalAssets()`]: 4n,
     [`${VAULT} convertToAssets(uint256)`]: (10n ** 36n * 5n) / 4n,
     [`${FUND} appraise(address,uint256,address)`]: 60_000n * 10n ** 6n,
   }

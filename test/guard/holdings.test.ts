@@ -5,7 +5,11 @@ import { COLLATERAL, deployment, LOAN, SELF, STRANGER } from './fixtures.ts'
 
 const [COLLEAGUE, UPPER] = [`0x${'c7'.repeat(20)}`, `0x${'C7'.repeat(20)}`] as const
 const held = (mine: bigint, theirs: bigint, of: Partial<Holding> = {}): Holding => ({
-  ...{ check: 'inventory_above_limit', of: 'held', token: COLLATERAL, assetsMax: 100n, ...of },
+  check: 'inventory_above_limit',
+  of: 'held',
+  token: COLLATERAL,
+  assetsMax: 100n,
+  ...of,
   byKey: [
     { signer: SELF, assets: mine },
     { signer: COLLEAGUE, assets: theirs },

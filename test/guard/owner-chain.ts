@@ -6,8 +6,11 @@ import { LOAN, MARKET, SELF, STRANGER } from './fixtures.ts'
 
 /** What it charges, basis points, and whom it pays. */
 export const FEES = {
-  ...{ managementFeeBps: 20, performanceFeeBps: 1_000, borrowerManagerFeeBps: 200 },
-  ...{ recipient: STRANGER, curatorRecipient: SELF },
+  managementFeeBps: 20,
+  performanceFeeBps: 1_000,
+  borrowerManagerFeeBps: 200,
+  recipient: STRANGER,
+  curatorRecipient: SELF,
 }
 
 /** What the chain says by view, whatever it is asked about. */
@@ -22,8 +25,10 @@ const CHAIN: Readonly<Record<string, unknown>> = {
   routing: [MARKET],
   hasRole: false,
   listing: {
-    ...{ approved: true, allocationEnabled: false },
-    ...{ relativeCapBps: 2_500, absoluteCapAssets: 5_000_000n },
+    approved: true,
+    allocationEnabled: false,
+    relativeCapBps: 2_500,
+    absoluteCapAssets: 5_000_000n,
   },
   asset: LOAN,
   isBlocked: false,

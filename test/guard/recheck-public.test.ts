@@ -90,7 +90,12 @@ async function look({
     asked.push(request)
     return {
       block: { number: 100n, hash: '0x', parentHash: '0x', timestampS: NOW_S - 1, baseFeePerGasWei: 1n },
-      ...{ timestampS: NOW_S, pending: [], before: [], after: [], words: [], following: [] },
+      timestampS: NOW_S,
+      pending: [],
+      before: [],
+      after: [],
+      words: [],
+      following: [],
       bundle: request.bundle.map(() => ({ status, gasUsed: 1n, returnData: '0x', logs })),
       codeHashes: (request.codeAt ?? []).map(codeOf),
     }

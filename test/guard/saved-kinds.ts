@@ -58,8 +58,13 @@ const TYPES: readonly (readonly [
   [
     'role.asset_issuer.assetSubmissionRequestCreate',
     {
-      ...{ assetAddress: VAULT, name: 'Share', symbol: 'svUSD', decimals: 12 },
-      ...{ issuerName: 'Issuer', website, topCategory: 'Stablecoin' },
+      assetAddress: VAULT,
+      name: 'Share',
+      symbol: 'svUSD',
+      decimals: 12,
+      issuerName: 'Issuer',
+      website,
+      topCategory: 'Stablecoin',
     },
     'asset_submission',
     VAULT,
@@ -79,11 +84,18 @@ export const SAVED: readonly SavedKind[] = TYPES.map(
       ruleset: amongOurs(compiled, { ours: [SELF], sharing: [SELF] }),
       answer: {
         ...liquidationAnswer(),
-        ...{ workflowType, status: 'final_success', transactions: [] },
-        ...{ executionMode: 'metadata_only', custodyBoundary: 'wallet_session_authenticated' },
+        workflowType,
+        status: 'final_success',
+        transactions: [],
+        executionMode: 'metadata_only',
+        custodyBoundary: 'wallet_session_authenticated',
         preflight: { ...liquidationAnswer().preflight, revalidateAtExecution: ['intent_not_expired'] },
         canonicalPostconditions: Object.entries(fields).map(([field, expected]) => ({
-          ...{ entityType, entityId, field, expected, satisfied: true },
+          entityType,
+          entityId,
+          field,
+          expected,
+          satisfied: true,
         })),
       },
     }

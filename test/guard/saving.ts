@@ -20,23 +20,25 @@ export const ruleset = rulesetOf([NAV_RULE], [{ workflowType: NAV_RULE.workflowT
   metadata: [{ id: 'shown-as', workflowType: TYPE, input: { vaultAddress: { in: '$deployment.vaults' } } }],
 })
 export const proposal: Proposal = {
-  ...{
-    workflowType: TYPE,
-    kind: 'order',
-    subject: VAULT,
-    occurrence: '1',
-    input: INPUT,
-    summary: '',
-    reason: {},
-  },
+  workflowType: TYPE,
+  kind: 'order',
+  subject: VAULT,
+  occurrence: '1',
+  input: INPUT,
+  summary: '',
+  reason: {},
   exposure: { token: null, assets: 0n, usdMicros: 0n },
 }
 /** One field as the service says it came true. */
 export const saved = (
   field: string,
   expected: CanonicalPostcondition['expected'],
-): CanonicalPostcondition => ({
-  ...{ entityType: 'vault_management_settings', entityId: VAULT, field, expected, satisfied: true },
+): CanonicalPostcondition & { readonly satisfied: true } => ({
+  entityType: 'vault_management_settings',
+  entityId: VAULT,
+  field,
+  expected,
+  satisfied: true,
 })
 export const POSTCONDITIONS = [
   saved('managerName', 'Anna'),
@@ -46,7 +48,10 @@ export const POSTCONDITIONS = [
 /** The answer of an honest service. */
 export const HONEST: PreparedWorkflow = {
   ...answerOf(kindOf('report'), []),
-  ...{ workflowType: TYPE, status: 'final_success', transactions: [] },
-  ...{ executionMode: 'metadata_only', custodyBoundary: 'wallet_session_authenticated' },
+  workflowType: TYPE,
+  status: 'final_success',
+  transactions: [],
+  executionMode: 'metadata_only',
+  custodyBoundary: 'wallet_session_authenticated',
   canonicalPostconditions: POSTCONDITIONS,
 }

@@ -29,13 +29,20 @@ const named = {
 function rulesetOf(role: 'liquidator' | 'allocator' | 'asset-manager' | 'nav-reporter') {
   const guard = guardPolicy(sanityOf(role).limits(TOKENS))
   const sections = z.object({
-    ...{ role: z.literal(role), limits: limitsPolicy, freshness: freshnessPolicy, guard },
+    role: z.literal(role),
+    limits: limitsPolicy,
+    freshness: freshnessPolicy,
+    guard,
   })
   return compileRuleset(sections.parse(policyOf(role)), named)
 }
 
 const proposalOf = (changes: Pick<Proposal, 'workflowType' | 'input'> & Partial<Proposal>): Proposal => ({
-  ...{ kind: 'order', subject: '', occurrence: '', summary: '', reason: {} },
+  kind: 'order',
+  subject: '',
+  occurrence: '',
+  summary: '',
+  reason: {},
   exposure: { token: null, assets: 0n, usdMicros: 0n },
   ...changes,
 })
@@ -58,8 +65,12 @@ const textOf = ({ calls, effects, changes }: Omit<Shown, 'day'>) =>
 describe('what a person sees of a proposal', () => {
   it('is each call by our name of its contract, each amount with its unit, and who receives', () => {
     const input = {
-      ...{ marketAddress: MARKET, vaultAddress: VAULT, borrowerAddress: BORROWER },
-      ...{ repayAssets: '41650500000', minCollateralAssets: '63000000', recipientAddress: SELF },
+      marketAddress: MARKET,
+      vaultAddress: VAULT,
+      borrowerAddress: BORROWER,
+      repayAssets: '41650500000',
+      minCollateralAssets: '63000000',
+      recipientAddress: SELF,
     }
     const exposure = { token: LOAN, assets: 41_650_500_000n, usdMicros: 41_650_500_000n }
     const proposal = proposalOf({ workflowType: 'role.liquidator.liquidate', input, exposure })
@@ -95,7 +106,8 @@ gas: at most 0.3 ETH`,
     const ben = { key: 'ed25519:AA==' }
     const asked = (approvers: Approvers['approvers']) =>
       show({ role: 'asset-manager', proposal, signer: SELF }, rulesetOf('asset-manager'), {
-        ...{ approvers, quorum: 1 },
+        approvers,
+        quorum: 1,
       }).approvers
     expect(asked({ ...KNOWN.approvers, ben })).toStrictEqual([
       { name: 'anna', user: 'anna@ops1' },
@@ -125,8 +137,12 @@ gas: at most 0.3 ETH`,
 
   it('is what a setting was and what it becomes, and a choice by its word beside its value', () => {
     const input = {
-      ...{ fundAddress: FUND, channel: 'acquisition', enabled: true },
-      ...{ maxAssetsPerEpoch: '250000000000', maxPriceBps: 9_400, maxPositionBps: 2_000 },
+      fundAddress: FUND,
+      channel: 'acquisition',
+      enabled: true,
+      maxAssetsPerEpoch: '250000000000',
+      maxPriceBps: 9_400,
+      maxPositionBps: 2_000,
     }
     const workflowType = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
     const reason = { maxPriceBpsFrom: '9300', maxPriceBpsTo: '9400' }
@@ -149,7 +165,10 @@ gas: at most 0.3 ETH`,
 
   it('says of whom it has no name', () => {
     const input = {
-      ...{ vaultAddress: VAULT, action: 'set_trusted_recipient', recipientAddress: STRANGER, trusted: true },
+      vaultAddress: VAULT,
+      action: 'set_trusted_recipient',
+      recipientAddress: STRANGER,
+      trusted: true,
     }
     const workflowType = 'role.asset_manager.vaultShareMobilityManagerAction'
     const seen = shown(proposalOf({ workflowType, input }), 'asset-manager')

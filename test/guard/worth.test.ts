@@ -33,8 +33,10 @@ const read = (changes: typeof TRUE = {}, options: Partial<WorthOptions> = {}) =>
   asked.splice(0)
   return readWorth(
     {
-      ...{ owners: [SELF], deployment: pinned },
-      ...{ pricesUsdMicros: { sUSD: 500_000n }, nativePriceUsdMicros: 3_000_000_000n },
+      owners: [SELF],
+      deployment: pinned,
+      pricesUsdMicros: { sUSD: 500_000n },
+      nativePriceUsdMicros: 3_000_000_000n,
       ...options,
     },
     {

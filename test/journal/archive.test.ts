@@ -27,7 +27,12 @@ async function succeeded(id: string, nonce: number): Promise<Workflow> {
   const hash = `0x${String(nonce).padStart(64, 'f')}` as const
   const slot = slotOf({ nonce, attempts: [attemptOf({ digest, hash })] })
   const claimed = await journal.claim(move(cleared, 'in_flight', 2_000, { slots: [slot] }), {
-    ...{ workflowId: id, role: 'liquidator', atMs: 2_000, usdMicros: 1n, gasWei: 1n, reverted: false },
+    workflowId: id,
+    role: 'liquidator',
+    atMs: 2_000,
+    usdMicros: 1n,
+    gasWei: 1n,
+    reverted: false,
   })
   if (claimed === 'lost') throw new Error('lost')
   const landed = await journal.write({ ...claimed, slots: [{ ...slot, state: 'final' }] })

@@ -129,7 +129,9 @@ async function killed(point: string, after: boolean): Promise<number> {
   const said = join(directory, 'said')
   const output = openSync(said, 'w')
   const child = spawn(process.execPath, ['--import', url, path, directory], {
-    ...{ stdio: ['ignore', output, 'inherit'], timeout: WAIT_MS_MAX, killSignal: 'SIGTERM' },
+    stdio: ['ignore', output, 'inherit'],
+    timeout: WAIT_MS_MAX,
+    killSignal: 'SIGTERM',
   })
   const [, signal] = await once(child, 'close')
   closeSync(output)

@@ -56,7 +56,10 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       expect(await journal.byOpportunity('opp')).toEqual({ ...begun, updatedAtMs: 5 })
       await journal.write({ ...first, state: 'refused', updatedAtMs: 6, note: { check: 'x', message: 'y' } })
       expect(await journal.byOpportunity('opp')).toEqual({
-        ...{ ...begun, state: 'refused', updatedAtMs: 6, check: 'x' },
+        ...begun,
+        state: 'refused',
+        updatedAtMs: 6,
+        check: 'x',
       })
       const second = {
         ...inFlight('b', [3]),
@@ -199,7 +202,8 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       await journal.adoptNonce(CHAIN, SIGNER, 9)
       const fill = (id: string, closing?: string) =>
         workflowOf('in_flight', {
-          ...{ id, opportunity: id },
+          id,
+          opportunity: id,
           slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
         })
       for (const id of ['a', 'b', 'c']) await journal.open(discovered(id))
@@ -217,7 +221,8 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       if (held === 'lost') throw new TypeError('lost')
       const fill = (id: string, closing?: string) =>
         workflowOf('in_flight', {
-          ...{ id, opportunity: id },
+          id,
+          opportunity: id,
           slots: [slotOf({ nonce: 7, ...(closing === undefined ? {} : { closing }) })],
         })
       expect(await journal.claim(fill('b', 'final_lost'), null)).toBe('lost')
@@ -373,7 +378,9 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       const onLot = (id: string, role: string, lot: string, shadow?: true) => {
         const one = discovered(id)
         return {
-          ...{ ...one, role, proposal: { ...one.proposal, lot } },
+          ...one,
+          role,
+          proposal: { ...one.proposal, lot },
           ...(shadow === undefined ? {} : { shadow }),
         }
       }
@@ -405,7 +412,9 @@ export function describeJournal(name: string, build: () => Promise<JournalHouse>
       const about = (id: string, role: string, shadow?: true) => {
         const one = discovered(id)
         return {
-          ...{ ...one, role, proposal: { ...one.proposal, lot: 'lot-1' } },
+          ...one,
+          role,
+          proposal: { ...one.proposal, lot: 'lot-1' },
           ...(shadow === undefined ? {} : { shadow }),
         }
       }

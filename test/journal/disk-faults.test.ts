@@ -82,7 +82,10 @@ describe('a disk that fails', () => {
   it('lets no barrier pass once a commit failed, because what was written before it is gone', () => {
     const { stdout } = runProgram(TWO_WRITERS, 200)
     expect(JSON.parse(stdout)).toEqual({
-      ...{ first: 'journal.failed', late: 'journal.failed', write: 'journal.failed', read: 'journal.failed' },
+      first: 'journal.failed',
+      late: 'journal.failed',
+      write: 'journal.failed',
+      read: 'journal.failed',
       failures: ['journal.failed', expect.stringMatching(/could not be written: the disk failed/)],
     })
   })

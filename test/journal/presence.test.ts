@@ -6,7 +6,11 @@ import { lockDirectory } from '../../src/journal/lock.ts'
 import { forgetPresence, keeperAt, leavePresence, withoutRecords } from '../../src/journal/presence.ts'
 
 const HERE = {
-  ...{ pid: 1, startedAtMs: 2, opsUrl: 'http://127.0.0.1:9', version: '1.0.0', roles: ['liquidator'] },
+  pid: 1,
+  startedAtMs: 2,
+  opsUrl: 'http://127.0.0.1:9',
+  version: '1.0.0',
+  roles: ['liquidator'],
 }
 const folder = () => mkdtempSync(join(tmpdir(), 'presence-'))
 

@@ -8,14 +8,24 @@ const DAYS = 2 * 86_400_000
 /** The beginning of a minute, three days on. */
 const T = 4_320 * MINUTE
 const row = (workflowId: string, changes: Partial<Reservation> = {}): Reservation => ({
-  ...{ workflowId, role: 'liquidator', atMs: T, usdMicros: 5n, gasWei: 7n, reverted: false },
+  workflowId,
+  role: 'liquidator',
+  atMs: T,
+  usdMicros: 5n,
+  gasWei: 7n,
+  reverted: false,
   ...changes,
 })
 const used = (usdMicros: bigint, calls: number, use = '') => new Map([[use, { usdMicros, calls }]])
 /** What a minute has of one kind. */
 const sum = (usdMicros: bigint, gasWei: bigint, rows: number, changes: object = {}) => ({
-  ...{ workflowId: '', role: 'liquidator', atMs: T, reverted: false },
-  ...{ usdMicros, gasWei, used: used(usdMicros, rows) },
+  workflowId: '',
+  role: 'liquidator',
+  atMs: T,
+  reverted: false,
+  usdMicros,
+  gasWei,
+  used: used(usdMicros, rows),
   ...changes,
 })
 const ids = (rows: readonly Reservation[] | null) => rows?.map(({ workflowId }) => workflowId)

@@ -127,8 +127,12 @@ describe('what a journal does not have', () => {
   it('is not said to be ordered before it is on disk', async () => {
     const digest = `0x${'0d'.repeat(32)}` as const
     const entry = {
-      ...{ digest, kind: 'typed_data' as const, signer: SIGNER },
-      ...{ workflowId: 'a', nonce: null, atMs: 1 },
+      digest,
+      kind: 'typed_data' as const,
+      signer: SIGNER,
+      workflowId: 'a',
+      nonce: null,
+      atMs: 1,
     }
     await journal.enterDigest(entry)
     const reader = readSqliteJournal(directory)

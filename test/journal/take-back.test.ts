@@ -11,18 +11,37 @@ import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const FIRST = attemptOf({ digest: `0x${'01'.repeat(32)}`, hash: `0x${'f1'.repeat(32)}`, state: 'sent' })
 const BUMP = attemptOf({
-  ...{ digest: `0x${'02'.repeat(32)}`, maxFeePerGasWei: 3_000_000_000n, state: 'sent', raw: '0x02' },
+  digest: `0x${'02'.repeat(32)}`,
+  maxFeePerGasWei: 3_000_000_000n,
+  state: 'sent',
+  raw: '0x02',
   hash: `0x${'f2'.repeat(32)}`,
 })
 const INCLUSION: Inclusion = {
-  ...{ hash: `0x${'f1'.repeat(32)}`, purpose: 'payload', blockNumber: 5n, blockHash: `0x${'b1'.repeat(32)}` },
-  ...{ status: 'success', gasUsed: 80_000n, effectiveGasPriceWei: 1n, tokens: [] },
+  hash: `0x${'f1'.repeat(32)}`,
+  purpose: 'payload',
+  blockNumber: 5n,
+  blockHash: `0x${'b1'.repeat(32)}`,
+  status: 'success',
+  gasUsed: 80_000n,
+  effectiveGasPriceWei: 1n,
+  tokens: [],
 }
 const RESERVATION = {
-  ...{ workflowId: 'w7', role: 'liquidator', atMs: 5, usdMicros: 1n, gasWei: 300n, reverted: false },
+  workflowId: 'w7',
+  role: 'liquidator',
+  atMs: 5,
+  usdMicros: 1n,
+  gasWei: 300n,
+  reverted: false,
 }
 const mark: Mark = {
-  ...{ type: 'attempt', workflowId: 'w7', chainId: 31_337, signer: SIGNER, nonce: 7, attempt: BUMP },
+  type: 'attempt',
+  workflowId: 'w7',
+  chainId: 31_337,
+  signer: SIGNER,
+  nonce: 7,
+  attempt: BUMP,
   reservation: RESERVATION,
 }
 
@@ -119,7 +138,9 @@ it('ends what was under way of an opportunity of which a later round had claimed
 const CHAIN = 31_337
 const other = attemptOf({ digest: `0x${'0a'.repeat(32)}` })
 const claimOf = (changes: Parameters<typeof workflowOf>[1]): Mark => ({
-  ...{ type: 'claim', workflow: workflowOf('in_flight', { id: 'w7', ...changes }), reservation: null },
+  type: 'claim',
+  workflow: workflowOf('in_flight', { id: 'w7', ...changes }),
+  reservation: null,
 })
 
 it('takes a claim back as it was ordered, with its budget: what was sent, and what is not final, is for the chain to say', async () => {
@@ -171,7 +192,9 @@ it('begins nothing again whose nonce the journal holds for another, and says wha
     { signer: SIGNER, nonce: 7, workflowId: 'w8', taken: false },
   ])
   expect(await journal.get('w8')).toMatchObject({
-    ...{ state: 'quarantined', updatedAtMs: 99, slots: [] },
+    state: 'quarantined',
+    updatedAtMs: 99,
+    slots: [],
     note: { check: 'sent_before_restore', message: expect.stringContaining('signer show') },
   })
   expect(await journal.ledgerEntry(other.digest, SIGNER)).toMatchObject({ nonce: 7, workflowId: 'w8' })
@@ -193,8 +216,12 @@ it('leaves what ended, or has nonces of its own, as it is where a claim of it is
 
 it('takes what has no nonce back into the ledger', async () => {
   const entry = {
-    ...{ digest: other.digest, kind: 'challenge' as const, signer: SIGNER },
-    ...{ workflowId: null, nonce: null, atMs: 4 },
+    digest: other.digest,
+    kind: 'challenge' as const,
+    signer: SIGNER,
+    workflowId: null,
+    nonce: null,
+    atMs: 4,
   }
   const signIn: Mark = { type: 'digest', entry }
   expect(await takeBack([signIn], journal)).toMatchObject([{ workflowId: null, nonce: null, taken: true }])
@@ -204,14 +231,19 @@ it('takes what has no nonce back into the ledger', async () => {
 
 it('knows the digests of what ended from its record, where the ledger has forgotten them', async () => {
   const ended = workflowOf('succeeded', {
-    ...{ id: 'w7', slots: [slotOf({ attempts: [FIRST] })], attestation: { digest: other.digest } },
+    id: 'w7',
+    slots: [slotOf({ attempts: [FIRST] })],
+    attestation: { digest: other.digest },
   })
   const holding = (workflow: typeof ended, held: readonly string[] = []) => ({
     get: async () => workflow,
     ledgerEntry: async (digest: `0x${string}`) =>
       held.includes(digest)
         ? {
-            ...{ digest, kind: 'typed_data' as const, signer: SIGNER, workflowId: 'w7' },
+            digest,
+            kind: 'typed_data' as const,
+            signer: SIGNER,
+            workflowId: 'w7',
             nonce: null,
             atMs: 1,
           }
@@ -248,7 +280,11 @@ it('orders the no-op that closed a slot again, also after another, and changes n
   await journal.open(workflowOf('cleared', { id: 'w7' }))
   await journal.claim(workflowOf('in_flight', { id: 'w7', slots }), null)
   const noop = (of: number): Mark => ({
-    ...{ type: 'attempt', workflowId: 'w7', chainId: CHAIN, signer: SIGNER, nonce: 8 },
+    type: 'attempt',
+    workflowId: 'w7',
+    chainId: CHAIN,
+    signer: SIGNER,
+    nonce: 8,
     attempt: attemptOf({ digest: `0x1${of}`, purpose: 'noop' }),
   })
   expect(await takeBack([noop(1), noop(2)], journal)).toMatchObject([{ taken: true }, { taken: true }])

@@ -85,7 +85,12 @@ describe('the event loop, beside a journal', () => {
 
   it('is free while the decisions of a large book are added, in their order', async () => {
     const rows: readonly DecisionRow[] = Array.from({ length: 2_000 }, (_, index) => ({
-      ...{ role: 'liquidator', subject: `p${index}`, atMs: index, check: 'x', message: 'm', reason: {} },
+      role: 'liquidator',
+      subject: `p${index}`,
+      atMs: index,
+      check: 'x',
+      message: 'm',
+      reason: {},
     }))
     const { turns } = await turnsOf(journal.addDecisions(rows))
     expect(turns).toBeGreaterThan(20)
@@ -95,8 +100,12 @@ describe('the event loop, beside a journal', () => {
   it('is not held by all the reservations that are old when one comes after quiet days', () => {
     const recent = new RecentReservations([])
     const at = (atMs: number) => ({
-      ...{ workflowId: `at ${atMs}`, role: 'liquidator' as const, atMs },
-      ...{ usdMicros: 1n, gasWei: 1n, reverted: false },
+      workflowId: `at ${atMs}`,
+      role: 'liquidator' as const,
+      atMs,
+      usdMicros: 1n,
+      gasWei: 1n,
+      reverted: false,
     })
     for (let atMs = 0; atMs < 20; atMs += 1) recent.set(at(atMs))
     const held = () =>

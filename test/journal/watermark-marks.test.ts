@@ -15,7 +15,9 @@ const digest = (of: number) => `0x${String(of).padStart(64, '0')}` as const
 const attempt = (of: number): Mark => ({
   type: 'attempt',
   workflowId: 'a',
-  ...{ chainId: CHAIN, signer: SIGNER, nonce: of },
+  chainId: CHAIN,
+  signer: SIGNER,
+  nonce: of,
   attempt: attemptOf({ digest: digest(of) }),
 })
 
@@ -25,8 +27,12 @@ const never = () => {
 
 describe('a mark', () => {
   const entry = {
-    ...{ digest: digest(1), kind: 'challenge' as const, signer: SIGNER },
-    ...{ workflowId: null, nonce: null, atMs: 1 },
+    digest: digest(1),
+    kind: 'challenge' as const,
+    signer: SIGNER,
+    workflowId: null,
+    nonce: null,
+    atMs: 1,
   }
   const slots = [7, 8].map((nonce) => slotOf({ nonce, attempts: [attemptOf({ digest: digest(nonce) })] }))
   const workflow = workflowOf('in_flight', { id: 'w', slots })
@@ -51,7 +57,12 @@ describe('a mark', () => {
 describe('what a watermark records', () => {
   const workflow = workflowOf('in_flight', { id: 'w', slots: [slotOf({ attempts: [attemptOf({})] })] })
   const reservation = {
-    ...{ workflowId: 'w', role: 'liquidator', atMs: 1, usdMicros: 1n, gasWei: 2n, reverted: false },
+    workflowId: 'w',
+    role: 'liquidator',
+    atMs: 1,
+    usdMicros: 1n,
+    gasWei: 2n,
+    reverted: false,
   }
   /** A journal of answers, and the marks that a watermark of it is given. */
   const recording = (answers: Partial<Journal>) => {
@@ -84,7 +95,12 @@ describe('what a watermark records', () => {
       writeWithin: async (next) => next,
     })
     const mark = {
-      ...{ type: 'attempt', workflowId: 'w', chainId: CHAIN, signer: SIGNER, nonce: 7, attempt: bump },
+      type: 'attempt',
+      workflowId: 'w',
+      chainId: CHAIN,
+      signer: SIGNER,
+      nonce: 7,
+      attempt: bump,
     }
     await journal.write(bumped)
     await journal.write(bumped, null)
@@ -106,7 +122,12 @@ describe('what a watermark records', () => {
     const { marks, journal } = recording({ enterDigest })
     const enter = (of: number) =>
       journal.enterDigest({
-        ...{ digest: digest(of), kind: 'typed_data', signer: SIGNER, workflowId: 'w', nonce: null, atMs: 1 },
+        digest: digest(of),
+        kind: 'typed_data',
+        signer: SIGNER,
+        workflowId: 'w',
+        nonce: null,
+        atMs: 1,
       })
     for (let count = 0; count < 10_000; count += 1) await enter(count)
     await enter(0)

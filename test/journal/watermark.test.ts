@@ -13,7 +13,9 @@ const digest = (of: number) => `0x${String(of).padStart(64, '0')}` as const
 const attempt = (of: number): Mark => ({
   type: 'attempt',
   workflowId: 'a',
-  ...{ chainId: CHAIN, signer: SIGNER, nonce: of },
+  chainId: CHAIN,
+  signer: SIGNER,
+  nonce: of,
   attempt: attemptOf({ digest: digest(of) }),
 })
 
@@ -90,14 +92,12 @@ describe('the file of a watermark', () => {
       lineOf({
         type: 'digest',
         entry: {
-          ...{
-            digest: digest(of),
-            kind: 'challenge',
-            signer: SIGNER,
-            workflowId: null,
-            nonce: null,
-            atMs: of,
-          },
+          digest: digest(of),
+          kind: 'challenge',
+          signer: SIGNER,
+          workflowId: null,
+          nonce: null,
+          atMs: of,
         },
       })
     // As many as fill a file.
@@ -121,7 +121,12 @@ describe('a journal with a watermark', () => {
   })
   const claimedSlots = [slotOf({ attempts: [attemptOf({ digest: digest(7) })] })]
   const reservation = {
-    ...{ workflowId: 'w', role: 'liquidator', atMs: 1, usdMicros: 1n, gasWei: 2n, reverted: false },
+    workflowId: 'w',
+    role: 'liquidator',
+    atMs: 1,
+    usdMicros: 1n,
+    gasWei: 2n,
+    reverted: false,
   }
 
   it('keeps each claim and each later attempt once, and has them on disk when the barrier has passed', async () => {
@@ -161,8 +166,12 @@ describe('a journal with a watermark', () => {
         void written.push(lines.flatMap(({ digests }) => digests)),
     }
     const entry = {
-      ...{ digest: digest(9), kind: 'typed_data' as const, signer: SIGNER },
-      ...{ workflowId: 'w', nonce: null, atMs: 1 },
+      digest: digest(9),
+      kind: 'typed_data' as const,
+      signer: SIGNER,
+      workflowId: 'w',
+      nonce: null,
+      atMs: 1,
     }
     await raw.enterDigest(entry)
     const journal = withWatermark(raw, createWatermark([file], never))

@@ -48,9 +48,13 @@ const begun = async (): Promise<Workflow> => {
 }
 const digestOf = (nonce: number) => `0x${String(nonce).padStart(64, '0')}` as const
 const fillDeps = (): Parameters<typeof fillNonce>[3] => ({
-  ...{ nowMs: () => LATER, chainId: CHAIN, journal: now, baseFeePerGasWei: () => 1n },
+  nowMs: () => LATER,
+  chainId: CHAIN,
+  journal: now,
+  baseFeePerGasWei: () => 1n,
   fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEE_POLICY }),
-  ...{ noopGas: () => 21_000n, onFilled: () => undefined },
+  noopGas: () => 21_000n,
+  onFilled: () => undefined,
 })
 /** Claim a nonce, and be over with it. */
 const done = async (workflow: Workflow, nonce: number, state: Workflow['state']): Promise<void> => {
@@ -112,8 +116,12 @@ it('remembers what had a nonce before for as long as a live workflow has somethi
   const filled = await fillNonce(SIGNER, 5, filling, fillDeps())
   if (!filled.ok) throw new TypeError(filled.message)
   const mined = {
-    ...{ from: SIGNER, nonce: 5, digest: digestOf(5), receipt: receiptOf('0x01') },
-    ...{ maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n },
+    from: SIGNER,
+    nonce: 5,
+    digest: digestOf(5),
+    receipt: receiptOf('0x01'),
+    maxFeePerGasWei: 1n,
+    maxPriorityFeePerGasWei: 1n,
   }
   const doubt = () =>
     takenBy({ hash: '0x01', ...mined }, { nonce: 5, signer: SIGNER }, filled.workflow.id, now)

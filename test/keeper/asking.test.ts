@@ -41,8 +41,11 @@ describe('what people must approve', () => {
   if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called liquidate')
   const anna = createPersonKey()
   const asked = {
-    ...{ always: ['role.liquidator.liquidate'], aboveAssets: {}, expiresAfter: '15 min' },
-    ...{ approvers: { anna: { key: anna.publicKey } }, quorum: '1' },
+    always: ['role.liquidator.liquidate'],
+    aboveAssets: {},
+    expiresAfter: '15 min',
+    approvers: { anna: { key: anna.publicKey } },
+    quorum: '1',
   }
   const always = compileApproval(approvalPolicy([asset]).parse(asked), { assets: [asset] })
   const open = workflowOf('discovered', { role: ruleset.role, signer: SELF, proposal: kind.proposal })

@@ -30,7 +30,10 @@ async function compare(
   await compareWithService(
     { role: 'liquidator', signer: SIGNER },
     {
-      ...{ nowMs: () => 2_000, journal, signers, onMove: () => {} },
+      nowMs: () => 2_000,
+      journal,
+      signers,
+      onMove: () => {},
       client: {
         getWorkflow: async ({ params: { requestId } }) => {
           asked.push(requestId)

@@ -15,7 +15,8 @@ const folderOf = ({ reason }: Proposal) => evidenceFolder(directory, String(reas
 
 it('has a pack on disk before the proposal that names it is opened', async () => {
   const opened = await openKept(proposalOf(), FILES, KEEP, async (proposal) => ({
-    ...{ ok: true, proposal },
+    ok: true,
+    proposal,
     kept: readdirSync(folderOf(proposal)).toSorted(),
   }))
   expect(opened.kept).toEqual(['SHA256SUMS', 'custodian-1.txt', 'pack.json'])
@@ -25,7 +26,8 @@ it('has a pack on disk before the proposal that names it is opened', async () =>
 
 it('keeps none of what is not opened, and opens what has none as it is', async () => {
   const refused = await openKept(proposalOf(), { ...FILES, more: '' }, KEEP, async (proposal) => ({
-    ...{ ok: false, proposal },
+    ok: false,
+    proposal,
   }))
   expect(existsSync(folderOf(refused.proposal))).toBe(false)
   const plain = await openKept(proposalOf(), null, KEEP, async (proposal) => ({ ok: true, proposal }))

@@ -41,7 +41,9 @@ async function close(...lines: Parameters<typeof hourPage>[1]) {
 async function win(worthUsdMicros: bigint) {
   const id = String(atHour).padStart(32, '0')
   const said = {
-    ...{ of: ['bid'], worthUsdMicros, markUsdMicros: 1_000_000_000n },
+    of: ['bid'],
+    worthUsdMicros,
+    markUsdMicros: 1_000_000_000n,
     brings: { token: LOT, assets: 1_000_000n },
   }
   const proposal = proposalOf({ kind: 'bid', lot: id, said })
@@ -57,13 +59,11 @@ async function known(worksFor?: 'vaults') {
   const own = createExperience(
     { role: 'rfq-bidder', chainId: 1, signer: SIGNER },
     {
-      ...{
-        accounts,
-        journal,
-        clock: systemClock,
-        log,
-        alarm: (error: RolekeeperError) => alarms.push(error),
-      },
+      accounts,
+      journal,
+      clock: systemClock,
+      log,
+      alarm: (error: RolekeeperError) => alarms.push(error),
       ...(worksFor === undefined ? {} : { worksFor }),
     },
   )
@@ -101,7 +101,9 @@ inOrder('what one journal has learned', () => {
       { accounts, journal, clock: systemClock, log, alarm: (error) => alarms.push(error) },
     )
     const recovered = [id, 'another lot'].map((lot) => ({
-      ...{ lot, paidUsdMicros: 90n, cameUsdMicros: 95n },
+      lot,
+      paidUsdMicros: 90n,
+      cameUsdMicros: 95n,
       atMs: atHour * HOUR_MS,
     }))
     own.now(recovered)

@@ -28,7 +28,10 @@ function firstLook(cases: () => Promise<readonly object[]>) {
     decide: async () => undefined,
   }
   const experience = createExperience({ role: 'rfq-bidder', chainId: 1, signer: SIGNER }, {
-    ...{ accounts, clock, log, alarm: () => undefined },
+    accounts,
+    clock,
+    log,
+    alarm: () => undefined,
     journal: { get: async () => null },
   } as unknown as Parameters<typeof createExperience>[1])
   const opened: string[] = []
@@ -42,7 +45,11 @@ function firstLook(cases: () => Promise<readonly object[]>) {
   const [of, joined, own] = [
     { agent: { role: 'rfq-bidder' }, does: rfqBidder, policy: { strategy: policy() } },
     {
-      ...{ clock, log, gate, onOpened: () => undefined, emit: () => undefined },
+      clock,
+      log,
+      gate,
+      onOpened: () => undefined,
+      emit: () => undefined,
       metrics: {
         decided: () => undefined,
         refused: (_role: string, _by: string, check: string) => checks.push(check),
@@ -50,8 +57,11 @@ function firstLook(cases: () => Promise<readonly object[]>) {
       alarm: ({ code }: RolekeeperError) => alarms.push(code),
     },
     {
-      ...{ newest: [], recent: () => [], rivals: () => [] },
-      ...{ experience: experience.now, experienced: experience.ready },
+      newest: [],
+      recent: () => [],
+      rivals: () => [],
+      experience: experience.now,
+      experienced: experience.ready,
       observer,
       journal: {
         ofRole: async () => [],

@@ -54,11 +54,9 @@ describe.each(agents.map(({ role }) => role))('the policy of the %s', (role) => 
     const written = writePolicy(template, {
       money: 'USDC',
       collaterals: [...inventories].map(([symbol, inventory]) => ({
-        ...{
-          symbol,
-          reference: symbol === 'sBTC' ? 'btcReferenceOracle' : 'ethReferenceOracle',
-          comment: '',
-        },
+        symbol,
+        reference: symbol === 'sBTC' ? 'btcReferenceOracle' : 'ethReferenceOracle',
+        comment: '',
         ...(inventory === null ? {} : { inventory: sized(inventory) }),
       })),
       moved: Object.fromEntries(Object.entries(moved).map(([period, amount]) => [period, sized(amount)])),

@@ -15,7 +15,9 @@ const shipped = (): readonly RolePolicy[] =>
     const file = join('policies', `${does.role}.yaml`)
     const ground = { environment: 'production' as const, deployment, service: { assumptions: ASSUMPTIONS } }
     const agent: AgentConfig = {
-      ...{ role: does.role, mode: 'live', policy: file, account: SIGNER },
+      role: does.role,
+      mode: 'live',
+      policy: file,
       signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
     }
     return { agent, does, apart: [], ...compilePolicy(loadWithIncludes(file), does, ground) }

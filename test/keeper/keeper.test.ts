@@ -210,8 +210,12 @@ inOrder('a keeper on one chain', () => {
       service: { url: world.service.url, secretKey: 'env:TEST_SECRET_KEY', webhook },
     })
     const body = JSON.stringify({
-      ...{ id: 'evt_hook', type: 'positions.updated', schemaVersion: 1, occurredAt: '2026-01-01T00:00:00Z' },
-      ...{ subject: 'nobody', data: {} },
+      id: 'evt_hook',
+      type: 'positions.updated',
+      schemaVersion: 1,
+      occurredAt: '2026-01-01T00:00:00Z',
+      subject: 'nobody',
+      data: {},
     })
     const t = Math.floor(Date.now() / 1_000)
     const v1 = createHmac('sha256', ENVIRONMENT.TEST_SECRET_KEY).update(`${t}.d.${body}`).digest('hex')

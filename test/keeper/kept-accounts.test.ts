@@ -48,11 +48,16 @@ it('raises an alarm where the chain left a block that accounts go on from, and s
   let nowMs = 0
   const kept = createKeptAccounts(
     {
-      ...{ role: 'liquidator', signer: liquidator, worksFor: undefined, deployment },
-      ...{ pricesUsdMicros: { sUSD: 1_000_000n }, nativePriceUsdMicros: 3_000_000_000n },
+      role: 'liquidator',
+      signer: liquidator,
+      worksFor: undefined,
+      deployment,
+      pricesUsdMicros: { sUSD: 1_000_000n },
+      nativePriceUsdMicros: 3_000_000_000n,
     },
     {
-      ...{ nodes, journal: { byNonce: async () => null } },
+      nodes,
+      journal: { byNonce: async () => null },
       accounts: { last: () => page(isLeft), add: accounts.add },
       clock: { ...systemClock, monotonicMs: () => nowMs },
       log: { info: report, warn: report },

@@ -51,13 +51,24 @@ beforeEach(async () => {
   )
   const endpoint = { name: 'gone', alive: () => false, read: gone, once: gone, checkChain: gone }
   nodes = joinNodes({
-    ...{ chainId: CHAIN, readers: [{ ...endpoint, close: async () => {} }], senders: [], agree: 1 },
-    ...{ finality: 'finalized', pollMs: 1_000, clock: systemClock },
+    chainId: CHAIN,
+    readers: [{ ...endpoint, close: async () => {} }],
+    senders: [],
+    agree: 1,
+    finality: 'finalized',
+    pollMs: 1_000,
+    clock: systemClock,
   })
   chain = await watchChain({
     scope: '',
-    ...{ nowMs: () => 1_000, clock: systemClock, journal, signers: [SIGNER], safe: () => {} },
-    ...{ onHead: () => {}, onFailed: () => {}, alarm: () => {} },
+    nowMs: () => 1_000,
+    clock: systemClock,
+    journal,
+    signers: [SIGNER],
+    safe: () => {},
+    onHead: () => {},
+    onFailed: () => {},
+    alarm: () => {},
     nodes: { ...model.nodes, chainId: CHAIN, send: async () => [] },
   })
 })
@@ -67,17 +78,30 @@ afterEach(async () => {
 })
 
 const joined = () => ({
-  ...{ nowMs: () => 1_000, monotonicMs: () => 1_000, journal, nodes, chain, fees: FEE_POLICY },
+  nowMs: () => 1_000,
+  monotonicMs: () => 1_000,
+  journal,
+  nodes,
+  chain,
+  fees: FEE_POLICY,
   client: { prepareWorkflow: never, getWorkflow: never },
   session: { use: never },
   gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
   signer: { address: SIGNER, keyId: 'none', signDigest: never },
-  ...{ signers: { safe: () => {} }, gate: () => ({ closed: false, paused: false }), alarm: () => {} },
+  signers: { safe: () => {} },
+  gate: () => ({ closed: false, paused: false }),
+  alarm: () => {},
 })
 
 const NO_APPROVAL = {
-  ...{ always: new Set<never>(), aboveAssets: new Map(), aboveUsdMicros: undefined, beyondBps: undefined },
-  ...{ expiresAfterMs: 1, hash: '', approvers: {}, quorum: 1 },
+  always: new Set<never>(),
+  aboveAssets: new Map(),
+  aboveUsdMicros: undefined,
+  beyondBps: undefined,
+  expiresAfterMs: 1,
+  hash: '',
+  approvers: {},
+  quorum: 1,
 }
 
 /** A workflow whose one payload is sent at a nonce. */
@@ -108,7 +132,9 @@ it('offers for a report what the urgent payload of another role behind it at the
     confirmationMsMax: 120_000,
     deployment: { assets: [] },
     ...joined(),
-    ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, recheck: never },
+    rulesetHash: 'rules',
+    gasWeiMax: 10n ** 18n,
+    recheck: never,
     urgentOf: (signer) => behind.filter((other) => other.signer === signer),
     prove: () => null,
     lookAgain: async () => ({ ok: true }),
@@ -128,9 +154,14 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
   for (const nonce of [7, 8]) await send(nonce, 2n * GWEI, {})
   const { clear } = createLiveStages({
     ...joined(),
-    ...{ apart: [], window: 1, urgentOf: () => [], alone: (work) => work() },
+    apart: [],
+    window: 1,
+    urgentOf: () => [],
+    alone: (work) => work(),
     mail: { everyMs: 250, answers: async () => [] },
-    ...{ standing: async () => [], standingAhead: () => undefined, allowing: () => undefined },
+    standing: async () => [],
+    standingAhead: () => undefined,
+    allowing: () => undefined,
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: NO_APPROVAL,
   })
@@ -143,9 +174,16 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
   const noted: unknown[] = []
   const { clear } = createLiveStages({
     ...joined(),
-    ...{ nowMs: () => NOW_MS, apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
-    ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
-    ...{ standing: async () => [allowed], standingAhead: () => undefined },
+    nowMs: () => NOW_MS,
+    apart: [],
+    window: 16,
+    urgentOf: () => [],
+    alone: (work) => work(),
+    mail: { everyMs: 250, answers: async () => [] },
+    approval: NO_APPROVAL,
+    ruleset,
+    standing: async () => [allowed],
+    standingAhead: () => undefined,
     allowing: (allowances) => noted.push(...allowances),
   })
   const call = liquidate({ ...liquidationArgs, recipient: SIGNER })
@@ -171,9 +209,15 @@ it('asks from then on for what a workflow allows that was claimed before this st
   const noted: unknown[] = []
   const { carry } = createLiveStages({
     ...joined(),
-    ...{ apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
-    ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL, ruleset },
-    ...{ standing: async () => [], standingAhead: () => undefined },
+    apart: [],
+    window: 16,
+    urgentOf: () => [],
+    alone: (work) => work(),
+    mail: { everyMs: 250, answers: async () => [] },
+    approval: NO_APPROVAL,
+    ruleset,
+    standing: async () => [],
+    standingAhead: () => undefined,
     allowing: (allowances) => noted.push(...allowances),
   })
   const { clearance } = workflowOf('cleared')
@@ -185,9 +229,15 @@ it('asks from then on for what a workflow allows that was claimed before this st
 it('claims nothing that passes a limit together with what another key has claimed', async () => {
   const { claim } = createLiveStages({
     ...joined(),
-    ...{ apart: [], window: 16, urgentOf: () => [], alone: (work) => work() },
-    ...{ mail: { everyMs: 250, answers: async () => [] }, approval: NO_APPROVAL },
-    ...{ standing: async () => [], standingAhead: () => undefined, allowing: () => undefined },
+    apart: [],
+    window: 16,
+    urgentOf: () => [],
+    alone: (work) => work(),
+    mail: { everyMs: 250, answers: async () => [] },
+    approval: NO_APPROVAL,
+    standing: async () => [],
+    standingAhead: () => undefined,
+    allowing: () => undefined,
     ruleset: { ...ruleset, hash: 'rules', sharing: [SIGNER, VAULT] },
   })
   const { clearance } = workflowOf('cleared')

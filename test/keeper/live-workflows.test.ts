@@ -7,7 +7,9 @@ import { slotOf, workflowOf } from '../support/workflows.ts'
 it('leaves what is quarantined to its own times: a head would wake a step that fails at each block', () => {
   const woken: string[] = []
   const live = createLiveWorkflows({
-    ...{ nowMs: () => 1_000, mail: { forgetAnswers: async () => {} }, decides: false },
+    nowMs: () => 1_000,
+    mail: { forgetAnswers: async () => {} },
+    decides: false,
     log: createLog({ level: 'info', secrets: [], write: () => {} }),
     metrics: createMetrics({
       version: '',
@@ -18,7 +20,11 @@ it('leaves what is quarantined to its own times: a head would wake a step that f
       roles: [],
       alarmTargets: [],
     }),
-    ...{ emit: () => {}, alarm: () => {}, role: () => undefined, register: () => {}, onEnded: () => {} },
+    emit: () => {},
+    alarm: () => {},
+    role: () => undefined,
+    register: () => {},
+    onEnded: () => {},
     wake: (id) => woken.push(id),
   })
   const quarantined = { atMs: 1, note: { check: 'three_strikes', message: '' } }

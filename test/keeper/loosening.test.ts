@@ -14,7 +14,9 @@ const anna = createPersonKey()
 const ben = createPersonKey()
 const approvers = { anna: { key: anna.publicKey }, ben: { key: ben.publicKey } }
 const policyOf = (moved: string, approval: Said = {}): Said => ({
-  ...{ version: '2', role: 'liquidator', approval },
+  version: '2',
+  role: 'liquidator',
+  approval,
   limits: { perHour: { movedMax: moved } },
 })
 
@@ -24,7 +26,9 @@ function role(environment: 'production' | 'sandbox' = 'production', mode: AgentC
   const values = new Map<string, string | null>()
   const dies = { at: '' }
   const agent: AgentConfig = {
-    ...{ role: 'liquidator', mode, policy },
+    role: 'liquidator',
+    mode,
+    policy,
     signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
   }
   const journal = {

@@ -29,7 +29,8 @@ afterAll(async () => {
 
 /** Gas costs nothing here: what is lost is tokens. */
 const counted = () => ({
-  ...{ deployment: scene.deployment, nativePriceUsdMicros: 0n },
+  deployment: scene.deployment,
+  nativePriceUsdMicros: 0n,
   pricesUsdMicros: { sUSD: 1_000_000n },
 })
 const worth = async () => {
@@ -60,7 +61,10 @@ inOrder('what may be lost, on one chain', () => {
     const create = (signer = scene.liquidator, sharing: readonly Address[] = []) =>
       createLossBudget(
         {
-          ...{ ...counted(), role: 'liquidator', signer, sharing },
+          ...counted(),
+          role: 'liquidator',
+          signer,
+          sharing,
           loss: { perHourUsdMicros: limit, perDayUsdMicros: (limit * 3n) / 2n },
         },
         {
@@ -71,7 +75,8 @@ inOrder('what may be lost, on one chain', () => {
               return chain.isDown ? Promise.reject(new TypeError('no node')) : scene.nodes.recent()
             },
           },
-          ...{ log, clock: { ...systemClock, nowMs: () => now.ms, monotonicMs: () => now.ms } },
+          log,
+          clock: { ...systemClock, nowMs: () => now.ms, monotonicMs: () => now.ms },
           journal: {
             getValue: async (key) => values.get(key) ?? null,
             setValue: async (key, value) => {
@@ -84,7 +89,10 @@ inOrder('what may be lost, on one chain', () => {
         },
       )
     return {
-      ...{ now, chain, safe, create },
+      now,
+      chain,
+      safe,
+      create,
       /** Look once more, after so long by every clock. */
       look: async (budget: LossBudget, afterMs = 6 * MINUTE_MS) => {
         now.ms += afterMs

@@ -23,7 +23,8 @@ function compileVenue(): Contract {
   const output: { contracts: { 'LyingVenue.sol': { LyingVenue: Contract } } } = JSON.parse(
     solc.compile(
       JSON.stringify({
-        ...{ language: 'Solidity', sources: { 'LyingVenue.sol': { content } } },
+        language: 'Solidity',
+        sources: { 'LyingVenue.sol': { content } },
         settings: { evmVersion: 'cancun', outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } },
       }),
     ),
@@ -46,7 +47,10 @@ async function openVenue() {
   const by = { ...SENT, account: deployment.admin } as const
   const { contractAddress } = await client.waitForTransactionReceipt({
     hash: await client.deployContract({
-      ...{ abi, bytecode: `0x${evm.bytecode.object}`, account: by.account, gas: 3_000_000n },
+      abi,
+      bytecode: `0x${evm.bytecode.object}`,
+      account: by.account,
+      gas: 3_000_000n,
       // A payload has about 100,000 gas, the rule allows 300,000.
       args: [at('sUSD'), 150_000n],
     }),
@@ -59,11 +63,16 @@ async function openVenue() {
   const { timestamp } = await client.getBlock()
   const reference = at('btcReferenceOracle')
   await client.writeContractSync({
-    ...{ ...by, address: reference, abi: priceOracleAbi, functionName: 'setPrice' },
+    ...by,
+    address: reference,
+    abi: priceOracleAbi,
+    functionName: 'setPrice',
     args: [parseUnits('60000', 18), timestamp],
   })
   const pin = async (name: string, address: Address) => ({
-    ...{ name, address, codeHash: keccak256((await client.getCode({ address })) ?? '0x') },
+    name,
+    address,
+    codeHash: keccak256((await client.getCode({ address })) ?? '0x'),
   })
   return {
     venue,
@@ -79,8 +88,12 @@ async function openVenue() {
     /** Before all that waits. */
     tell: () =>
       client.writeContract({
-        ...{ ...by, address: venue, abi, functionName: 'tell' },
-        ...{ maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: parseGwei('90') },
+        ...by,
+        address: venue,
+        abi,
+        functionName: 'tell',
+        maxFeePerGas: parseGwei('100'),
+        maxPriorityFeePerGas: parseGwei('90'),
       }),
   }
 }

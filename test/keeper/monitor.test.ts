@@ -20,7 +20,10 @@ import { workflowOf } from '../support/workflows.ts'
 
 const prepared: Workflow = {
   ...workflowOf('prepared'),
-  ...{ role: 'liquidator', chainId: CHAIN_ID, signer: SELF, proposal: liquidation },
+  role: 'liquidator',
+  chainId: CHAIN_ID,
+  signer: SELF,
+  proposal: liquidation,
   prepared: freeze(liquidationAnswer()),
 }
 /** Rules that refuse every answer as too old. */
@@ -40,7 +43,12 @@ async function hear(
   const step = state === null ? ({ type: 'wait', ms: 5 } as const) : moved(move(prepared, state, NOW_MS))
   const none = async () => ({ type: 'wait', ms: 0 }) as const
   const stages: Stages = {
-    ...{ request: none, prepare: none, clear: none, claim: none, carry: none, confirm: none },
+    request: none,
+    prepare: none,
+    clear: none,
+    claim: none,
+    carry: none,
+    confirm: none,
     resend: async () => undefined,
     attest: async () => step,
   }
@@ -88,7 +96,8 @@ describe('a monitored policy', () => {
       },
     } as never
     expect(await hear({ enforced: ruleset, monitored: broken }, 'attested')).toEqual({
-      ...{ events: [], counted: [] },
+      events: [],
+      counted: [],
       warned: ['the monitored policy could not judge'],
     })
   })

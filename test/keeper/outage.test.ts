@@ -44,8 +44,14 @@ beforeAll(async () => {
   chainClient = clientOf(anvil)
   await chainClient.setAutomine(false)
   nodes = await createNodes({
-    ...{ chainId: testChainId, read: [anvil.rpcUrl], send: [anvil.rpcUrl], agree: 1 },
-    ...{ clock: systemClock, timeoutMs: 5_000, pollMs: 20, finality: { confirmations: 1n } },
+    chainId: testChainId,
+    read: [anvil.rpcUrl],
+    send: [anvil.rpcUrl],
+    agree: 1,
+    clock: systemClock,
+    timeoutMs: 5_000,
+    pollMs: 20,
+    finality: { confirmations: 1n },
   })
 })
 afterAll(async () => {
@@ -90,7 +96,8 @@ async function createScene(): Promise<Scene> {
   const alarm = () => undefined
   const signers = await createSigners([address], { nowMs, chainId: testChainId, journal, alarm })
   const signer: Signer = {
-    ...{ address, keyId: 'test' },
+    address,
+    keyId: 'test',
     signDigest: async (digest) => {
       asked.push(digest)
       const { r, s, yParity } = await sign({ hash: digest, privateKey })
@@ -99,7 +106,13 @@ async function createScene(): Promise<Scene> {
   }
   const chain = await watchChain({
     scope: '',
-    ...{ nowMs, clock: systemClock, nodes, journal, alarm, signers: [address], safe: signers.safe },
+    nowMs,
+    clock: systemClock,
+    nodes,
+    journal,
+    alarm,
+    signers: [address],
+    safe: signers.safe,
     onHead: () => {
       for (const id of live.keys()) queue.wake(id, 0)
     },
@@ -109,8 +122,18 @@ async function createScene(): Promise<Scene> {
   const following = createFollowingStages({
     confirmationMsMax: 120_000,
     deployment: { assets: [] },
-    ...{ nowMs, journal, nodes, chain, gas, signer, signers, alarm, fees: FEE_POLICY },
-    ...{ rulesetHash: 'rules', gasWeiMax: 10n ** 18n, urgentOf: () => [] },
+    nowMs,
+    journal,
+    nodes,
+    chain,
+    gas,
+    signer,
+    signers,
+    alarm,
+    fees: FEE_POLICY,
+    rulesetHash: 'rules',
+    gasWeiMax: 10n ** 18n,
+    urgentOf: () => [],
     gate: () => ({ closed: false, paused: false }),
     client: { prepareWorkflow: absent, getWorkflow: absent },
     recheck: async () => ({ ok: true }),
@@ -121,7 +144,11 @@ async function createScene(): Promise<Scene> {
   })
   const unused = async () => wait(60_000)
   const stages: Stages = {
-    ...{ request: unused, prepare: unused, attest: unused, clear: unused, ...following },
+    request: unused,
+    prepare: unused,
+    attest: unused,
+    clear: unused,
+    ...following,
     claim: async (workflow) => {
       const claimed = await claim(workflow, address, journal)
       return claimed === 'lost'
@@ -130,8 +157,13 @@ async function createScene(): Promise<Scene> {
     },
   }
   const queue = createRunQueue({
-    ...{ clock: systemClock, journal, signers, alone: createSerial(), createQueue: createTimers },
-    ...{ stagesOf: () => stages, remembered: (id: string) => live.get(id) },
+    clock: systemClock,
+    journal,
+    signers,
+    alone: createSerial(),
+    createQueue: createTimers,
+    stagesOf: () => stages,
+    remembered: (id: string) => live.get(id),
     onMove: (_before, after) => void live.set(after.id, after),
     metrics: { struck: () => void faults.push('struck') },
     log: { error: (text) => void faults.push(text) },
@@ -155,7 +187,10 @@ async function cleared(id: string): Promise<Workflow> {
   const { address: signer, journal, live } = scene
   const { clearance } = workflowOf('cleared')
   const workflow = workflowOf('cleared', {
-    ...{ id, opportunity: id, signer, chainId: testChainId },
+    id,
+    opportunity: id,
+    signer,
+    chainId: testChainId,
     ...(clearance === undefined ? {} : { clearance: { ...clearance, notAfterMs: Date.now() + 600_000 } }),
   })
   await journal.open(workflow)

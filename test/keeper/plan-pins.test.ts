@@ -21,7 +21,11 @@ const pin = (address: Address) => ({ list: 'vaults', name: 'V', address })
 it('says what to pin, and that our signer made it only where one of its own transactions could have', async () => {
   const address = at(2n)
   expect(await missingPin(pin(address), SIGNER, nodes(HASH))).toEqual({
-    ...{ list: 'vaults', name: 'V', address, codeHash: HASH, isOurs: true },
+    list: 'vaults',
+    name: 'V',
+    address,
+    codeHash: HASH,
+    isOurs: true,
   })
   // Of a nonce that it has not used yet, anybody may say that it is there.
   expect(await missingPin(pin(at(3n)), SIGNER, nodes(HASH))).toMatchObject({ isOurs: false })

@@ -219,7 +219,9 @@ describe('a policy that is checked before anything runs by it', () => {
     const file = written(kept)
     const run = parse(readFileSync(CONFIG, 'utf8'))
     const agent = (digit: string) => ({
-      ...{ role: 'liquidator', mode: 'live', policy: file },
+      role: 'liquidator',
+      mode: 'live',
+      policy: file,
       signer: { kms: { address: `0x${digit.repeat(40)}` } },
     })
     const among = (...digits: readonly string[]) => {
@@ -401,7 +403,11 @@ describe('two policies of a role', () => {
     }
     const approve = (...rest: readonly string[]) =>
       rolekeeper(['policy', 'approve', old, now, '--config', CONFIG, ...rest], {
-        ...{ out: add, err: add, outIsTty: false, errIsTty: false, env: {} },
+        out: add,
+        err: add,
+        outIsTty: false,
+        errIsTty: false,
+        env: {},
       })
     expect(await approve()).toBe(1)
     const hash = /the change is ([0-9a-f]{64})/.exec(said)?.[1] ?? ''

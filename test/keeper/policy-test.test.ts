@@ -116,11 +116,16 @@ const tested = (text: string) =>
 it('says nothing of a policy that judges as the one did then', async () => {
   expect(await tested(shipped)).toEqual({
     role: 'liquidator',
-    ...{ looked: 3, archives: [] },
+    looked: 3,
+    archives: [],
     types: [
       {
-        ...{ workflowType: 'role.liquidator.liquidate', judged: 2, clearedBoth: 1, refusedBoth: 1 },
-        ...{ refusedNow: [], clearedNow: [] },
+        workflowType: 'role.liquidator.liquidate',
+        judged: 2,
+        clearedBoth: 1,
+        refusedBoth: 1,
+        refusedNow: [],
+        clearedNow: [],
       },
     ],
   })

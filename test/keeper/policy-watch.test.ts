@@ -28,7 +28,9 @@ function scene({ isRefused = false } = {}) {
   writeFileSync(file, text)
   writeFileSync(shared, readFileSync('policies/shared/fees-and-freshness.yaml'))
   const agent: AgentConfig = {
-    ...{ role: 'allocator', mode: 'live', policy: file },
+    role: 'allocator',
+    mode: 'live',
+    policy: file,
     signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
   }
   const load = () => {
@@ -230,7 +232,10 @@ describe('a policy that is watched', () => {
     const renewed: unknown[] = []
     const stopBoth = watchPolicies([one, other], {
       clock: { nowMs: () => 0, sleep: (_ms, signal) => setImmediate(undefined, { signal }) },
-      ...{ emit: () => {}, load, alarm: () => {}, isKept: () => false },
+      emit: () => {},
+      load,
+      alarm: () => {},
+      isKept: () => false,
       renew: async (agent) => {
         renewed.push(agent)
         await (renewed.length === 1 ? hangs.promise : undefined)

@@ -44,7 +44,9 @@ const approvalOf = (aboveUsd: string | undefined) =>
 const CAP_WEI = 10n ** 12n
 const proof = (changes: Partial<Parameters<typeof createRecordProof>[0]> = {}) =>
   createRecordProof({
-    ...{ ruleset, approval: approvalOf(undefined), fees: { maxFeePerGasWei: CAP_WEI } },
+    ruleset,
+    approval: approvalOf(undefined),
+    fees: { maxFeePerGasWei: CAP_WEI },
     ...changes,
   })
 
@@ -54,13 +56,18 @@ function recorded(changes: (slot: Slot) => Partial<Slot> = () => ({}), of: Parti
   if (clearance === undefined) throw new TypeError('no clearance')
   const slots = calls.map((call, index) => {
     const slot = slotOf({
-      ...{ index, nonce: index, signer: OURS, chainId: CHAIN_ID },
+      index,
+      nonce: index,
+      signer: OURS,
+      chainId: CHAIN_ID,
       payload: { ...call, valueWei: 0n, gasLimit: 100_000n },
     })
     return { ...slot, ...changes(slot) }
   })
   return workflowOf('in_flight', {
-    ...{ signer: OURS, chainId: CHAIN_ID, slots },
+    signer: OURS,
+    chainId: CHAIN_ID,
+    slots,
     proposal: { ...liquidation, input: { ...liquidation.input, recipientAddress: OURS } },
     prepared: freeze({
       ...liquidationAnswer(),

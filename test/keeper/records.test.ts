@@ -38,7 +38,12 @@ async function claim({ journal }: KeeperRecords, nonce: number, of = nonce): Pro
   await journal.open(workflowOf('cleared', { id, opportunity: id }))
   const slots = [slotOf({ nonce, attempts: [attemptOf({ digest: digest(of) })] })]
   const claimed = await journal.claim(workflowOf('in_flight', { id, opportunity: id, slots }), {
-    ...{ workflowId: id, role: 'liquidator', atMs: 1_000, usdMicros: 10n, gasWei: 1n, reverted: false },
+    workflowId: id,
+    role: 'liquidator',
+    atMs: 1_000,
+    usdMicros: 10n,
+    gasWei: 1n,
+    reverted: false,
   })
   if (claimed === 'lost') throw new TypeError('lost')
   await journal.barrier()
@@ -62,7 +67,12 @@ async function refuseAttested({ journal }: KeeperRecords, of: number): Promise<v
   const attestation = { digest: digest(of) }
   await journal.open(workflowOf('prepared', { id, opportunity: id, attestation }))
   await journal.enterDigest({
-    ...{ digest: digest(of), kind: 'typed_data', signer: SIGNER, workflowId: id, nonce: null, atMs: 1_003 },
+    digest: digest(of),
+    kind: 'typed_data',
+    signer: SIGNER,
+    workflowId: id,
+    nonce: null,
+    atMs: 1_003,
   })
   await journal.barrier()
   const stored = await journal.get(id)
@@ -179,8 +189,12 @@ describe('a keeper’s records', () => {
     cpSync(state, join(root, 'backup'), { recursive: true })
     const then = await open()
     const entry = {
-      ...{ digest: digest(80), kind: 'challenge' as const, signer: SIGNER },
-      ...{ workflowId: null, nonce: null, atMs: 1_002 },
+      digest: digest(80),
+      kind: 'challenge' as const,
+      signer: SIGNER,
+      workflowId: null,
+      nonce: null,
+      atMs: 1_002,
     }
     await then.journal.enterDigest(entry)
     await then.journal.barrier()
@@ -196,8 +210,12 @@ describe('a keeper’s records', () => {
   it('take back a claim before a digest that the journal held and a later start entered again', async () => {
     const state = join(root, 'state')
     const entry = {
-      ...{ digest: digest(80), kind: 'typed_data' as const, signer: SIGNER },
-      ...{ workflowId: 'w80', nonce: null, atMs: 1_002 },
+      digest: digest(80),
+      kind: 'typed_data' as const,
+      signer: SIGNER,
+      workflowId: 'w80',
+      nonce: null,
+      atMs: 1_002,
     }
     const enter = async ({ journal }: KeeperRecords) => {
       await journal.enterDigest(entry)
@@ -226,7 +244,12 @@ describe('a keeper’s records', () => {
     cpSync(join(state, 'journal.sqlite'), join(root, 'journal.sqlite'))
     const then = await open({ agents: agentsOf(SIGNER, OTHER) })
     await then.journal.enterDigest({
-      ...{ digest: digest(80), kind: 'challenge', signer: OTHER, workflowId: null, nonce: null, atMs: 1_002 },
+      digest: digest(80),
+      kind: 'challenge',
+      signer: OTHER,
+      workflowId: null,
+      nonce: null,
+      atMs: 1_002,
     })
     await then.journal.barrier()
     await then.close()

@@ -13,11 +13,21 @@ import { runCommand } from '../support/commands.ts'
 import { proposalOf, SIGNER, TOKEN } from '../support/workflows.ts'
 
 const HOLD: Hold = {
-  ...{ check: 'approval_always', message: 'It is asked about.', rules: 'c0'.repeat(32) },
+  check: 'approval_always',
+  message: 'It is asked about.',
+  rules: 'c0'.repeat(32),
   shown: {
-    ...{ calls: [], effects: [], changes: [], day: '', askedBy: 'the agent', quorum: 1, approvers: null },
+    calls: [],
+    effects: [],
+    changes: [],
+    day: '',
+    askedBy: 'the agent',
+    quorum: 1,
+    approvers: null,
   },
-  ...{ hash: 'ab'.repeat(32), untilMs: 1, approvals: [] },
+  hash: 'ab'.repeat(32),
+  untilMs: 1,
+  approvals: [],
 }
 const journals: Journal[] = []
 afterEach(async () => {
@@ -36,8 +46,14 @@ async function rejected(changes: Partial<Proposal> = {}) {
     const { open } = createOpener(
       { role: 'allocator', signer: SIGNER },
       {
-        ...{ clock: { nowMs: () => 10_000_000 }, nodes: { chainId: 31_337 }, journal, alarm: () => {} },
-        ...{ alone: (work) => work(), keys: [], signers: { reasonsOf: () => [] }, rejections },
+        clock: { nowMs: () => 10_000_000 },
+        nodes: { chainId: 31_337 },
+        journal,
+        alarm: () => {},
+        alone: (work) => work(),
+        keys: [],
+        signers: { reasonsOf: () => [] },
+        rejections,
       },
     )
     const proposed = async (more: Partial<Proposal> = {}) => {
@@ -93,7 +109,8 @@ it('is not asked by turns about two amounts that were both rejected', async () =
 
 const [A, B, C] = [`0x${'a1'.repeat(20)}`, `0x${'b2'.repeat(20)}`, `0x${'c3'.repeat(20)}`]
 const moving = (from: string, to: string, assets: string, more: readonly object[] = []) => ({
-  ...{ occurrence: `${from} ${to} ${assets}`, summary: `${assets} from ${from} to ${to} and ${more.length}` },
+  occurrence: `${from} ${to} ${assets}`,
+  summary: `${assets} from ${from} to ${to} and ${more.length}`,
   input: {
     withdrawals: [{ marketAddress: from, assets }],
     supplies: [{ marketAddress: to, assets }, ...more],

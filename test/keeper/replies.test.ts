@@ -53,7 +53,10 @@ const signed = (
   verdict: 'approve' | 'reject' = 'approve',
   hash = HASH,
 ) => ({
-  ...{ id: ID, verdict, hash, name },
+  id: ID,
+  verdict,
+  hash,
+  name,
   signature: signText(answerText(verdict, ID, hash), privatePem),
 })
 

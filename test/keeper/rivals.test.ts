@@ -14,12 +14,16 @@ const NAMES = ['address', 'address', 'uint256', 'uint256', 'uint256'] as const
 
 /** A liquidation in a block, by its number. */
 const liquidation = (number: number, liquidator: Address = RIVAL): MinedLog => ({
-  ...{ address: MARKET, topics: [LIQUIDATED_TOPIC, word(1), pad(RIVAL), pad(RIVAL)], index: 0 },
+  address: MARKET,
+  topics: [LIQUIDATED_TOPIC, word(1), pad(RIVAL), pad(RIVAL)],
+  index: 0,
   data: encodeAbiParameters(
     NAMES.map((type) => ({ type })),
     [liquidator, liquidator, BigInt(1_000 * number), 5n, 0n],
   ),
-  ...{ blockNumber: BigInt(number), blockHash: word(number), hash: word(1_000 + number) },
+  blockNumber: BigInt(number),
+  blockHash: word(number),
+  hash: word(1_000 + number),
 })
 
 /** Nodes in agreement about these, each block with a base fee of 7 wei and its number of wei above it. */
@@ -27,8 +31,11 @@ function watch(logs: MinedLog[], lost: readonly number[] = []) {
   const asked: string[] = []
   const chain = { head: 1_000n, nowMs: 0 }
   const headAt = (number: bigint): Head => ({
-    ...{ number, hash: word(Number(number)), parentHash: word(0) },
-    ...{ timestampS: 12 * Number(number), baseFeePerGasWei: 7n },
+    number,
+    hash: word(Number(number)),
+    parentHash: word(0),
+    timestampS: 12 * Number(number),
+    baseFeePerGasWei: 7n,
   })
   const mined = (number: number) => ({
     receipt: { effectiveGasPriceWei: BigInt(7 + number), blockHash: word(number) },

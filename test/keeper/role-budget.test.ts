@@ -61,15 +61,16 @@ async function cleared(
   const { payload, predicted } = slotOf()
   if ((await journal.nextNonce(CHAIN, signer)) === null) await journal.adoptNonce(CHAIN, signer, 0)
   const workflow = workflowOf('cleared', {
-    ...{ id, opportunity: id, role, signer },
+    id,
+    opportunity: id,
+    role,
+    signer,
     proposal: proposalOf({ exposure: { token: null, assets: 0n, usdMicros: BigInt(dollars) * 1_000_000n } }),
     clearance: {
       ...clearance,
-      ...{
-        atMs: NOW_MS,
-        notAfterMs: NOW_MS + 1_000,
-        payloads: [{ payload: { ...payload, data: stringToHex(id) }, predicted }],
-      },
+      atMs: NOW_MS,
+      notAfterMs: NOW_MS + 1_000,
+      payloads: [{ payload: { ...payload, data: stringToHex(id) }, predicted }],
       uses: [`market ${MARKET}`],
       holdings,
     },
@@ -90,14 +91,19 @@ async function claimFor(
   }: { over?: boolean; beside?: () => Promise<void>; holdings?: readonly Holding[] } = {},
 ): Promise<string> {
   const judge = createBudget({
-    ...{ nowMs: () => NOW_MS, journal, approval, apart: agent.apart ?? [] },
+    nowMs: () => NOW_MS,
+    journal,
+    approval,
+    apart: agent.apart ?? [],
     ruleset: { limits, allowances: [], deployment, ...(agent.sharing && { sharing: agent.sharing }) },
     ...(over ? { cap } : {}),
   })
   let rest: (() => Promise<void>) | undefined = beside
   const workflow = await cleared(journal, agent, id, dollars, holdings)
   const step = await claim(workflow, {
-    ...{ nowMs: () => NOW_MS, rulesetHash: 'rules', safe: () => null },
+    nowMs: () => NOW_MS,
+    rulesetHash: 'rules',
+    safe: () => null,
     fees: () => ({ ok: true, fees: { maxFeePerGasWei: 2n, maxPriorityFeePerGasWei: 1n } }),
     nextNonce: async (signer) => (await journal.nextNonce(CHAIN, signer)) ?? 0,
     checkBudget: async (ask) => {
@@ -129,7 +135,10 @@ function together(count: number): () => Promise<void> {
 /** What is held of one token that may be held up to 100, by each key once a workflow of one of them landed. */
 const held = (assets: bigint, [own, other]: readonly `0x${string}`[], before = 0n): readonly Holding[] => [
   {
-    ...{ check: 'inventory_above_limit', of: 'held or claimed', token: MARKET, assetsMax: 100n },
+    check: 'inventory_above_limit',
+    of: 'held or claimed',
+    token: MARKET,
+    assetsMax: 100n,
     byKey: [
       { signer: own ?? '0x', assets },
       { signer: other ?? '0x', assets: before },
@@ -276,13 +285,16 @@ describe('the cap over all roles', () => {
 
 describe('two agents of a role', () => {
   const agentOf = (address: `0x${string}`, policy: string): AgentConfig => ({
-    ...{ role: 'liquidator', mode: 'live', policy },
+    role: 'liquidator',
+    mode: 'live',
+    policy,
     signer: { kind: 'kms', keyId: 'key', address, window: 4 },
   })
   const claimBoth = async (policies: readonly [string, string]) => {
     const [one, other] = [agentOf(SIGNER, policies[0]), agentOf(OTHER, policies[1])]
     const agents = [one, other].map((agent) => ({
-      ...{ role: agent.role, signer: agent.signer.address },
+      role: agent.role,
+      signer: agent.signer.address,
       apart: apartOf(agent, [one, other]),
     }))
     const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'apart-')))

@@ -16,8 +16,13 @@ it('finds what was opened of an order, and opens it once', async () => {
   const opener = createOpener(
     { role: 'liquidator', signer: SIGNER },
     {
-      ...{ clock: { nowMs: () => 1_000 }, nodes: { chainId: 31_337 }, journal, alarm: () => {} },
-      ...{ alone: (work) => work(), keys: [], signers: { reasonsOf: () => [] } },
+      clock: { nowMs: () => 1_000 },
+      nodes: { chainId: 31_337 },
+      journal,
+      alarm: () => {},
+      alone: (work) => work(),
+      keys: [],
+      signers: { reasonsOf: () => [] },
       rejections: { against: async () => null, isTakenBack: async () => false },
     },
   )
@@ -40,7 +45,10 @@ it('a key whose window is full leaves to another key of its role neither what is
   const { open } = createOpener(
     { role: 'liquidator', signer: SIGNER },
     {
-      ...{ clock: { nowMs: () => 1_000 }, nodes: { chainId: 31_337 }, journal, alarm: () => {} },
+      clock: { nowMs: () => 1_000 },
+      nodes: { chainId: 31_337 },
+      journal,
+      alarm: () => {},
       alone: (work) => work(),
       keys: [SIGNER, OTHER].map((address) => ({ address, window: 1 })),
       rejections: { against: async () => null, isTakenBack: async () => false },

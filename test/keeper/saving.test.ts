@@ -19,7 +19,10 @@ const pinned = [...deployment.vaults, ...deployment.markets, ...deployment.asset
 /** The chain as it is pinned, now. */
 const simulate = async ({ codeAt }: { readonly codeAt: readonly string[] }) => ({
   block: { timestampS: NOW_MS / 1_000 },
-  ...{ timestampS: NOW_MS / 1_000, before: [], after: [], words: [] },
+  timestampS: NOW_MS / 1_000,
+  before: [],
+  after: [],
+  words: [],
   codeHashes: codeAt.map((at) => pinned.find(({ address }) => address === at)?.codeHash),
 })
 const bare = workflowOf('requested', { role: ROLE, chainId: CHAIN_ID, signer: SELF, proposal })
@@ -32,7 +35,10 @@ const sent = (changes: Partial<NonNullable<Workflow['request']>> = {}): Workflow
 async function saved(workflow: Workflow, meanwhile: () => void = () => undefined, gate = () => OPEN) {
   const posted: string[] = []
   const deps = {
-    ...{ nowMs: () => NOW_MS, ruleset, approval, gate },
+    nowMs: () => NOW_MS,
+    ruleset,
+    approval,
+    gate,
     nodes: { simulate },
     client: {
       prepareWorkflow: async ({

@@ -40,7 +40,8 @@ it('marks all that is left where what followed a role before it was opened anew 
   const followed = async () => {
     const scores = createShadowScores(liquidator(), {
       collections: { rfqs: none, auctions: none, acquisitions: none },
-      ...{ journal, clock: { nowMs: () => 2 * HOUR_MS } },
+      journal,
+      clock: { nowMs: () => 2 * HOUR_MS },
       nodes: { finalized: async () => head, calls: async () => [] },
     })
     for (const workflow of await journal.unmarked('liquidator')) scores.add(workflow)

@@ -10,7 +10,11 @@ import { FEE_POLICY, proposalOf, workflowOf } from '../support/workflows.ts'
 
 const HASH = `0x${'bb'.repeat(32)}` as const
 const headAt = (number: bigint): Head => ({
-  ...{ number, hash: HASH, parentHash: HASH, timestampS: 1, baseFeePerGasWei: 1_000n },
+  number,
+  hash: HASH,
+  parentHash: HASH,
+  timestampS: 1,
+  baseFeePerGasWei: 1_000n,
 })
 const payload = {
   to: HASH.slice(0, 42) as `0x${string}`,
@@ -31,7 +35,9 @@ function createWorld() {
     simulated: [] as SimulationRequest[],
   }
   const stages = createShadowStages({
-    ...{ nowMs: () => 5_000, apart: [], gas: { dataFees: () => undefined } },
+    nowMs: () => 5_000,
+    apart: [],
+    gas: { dataFees: () => undefined },
     journal: {
       barrier: async () => {},
       reservations: async () => world.reservations,
@@ -77,7 +83,9 @@ function createWorld() {
     ruleset,
     marked: {
       deployment: { ...ruleset.deployment, assets: [], markets: [], vaults: [], contracts: [] },
-      ...{ pricesUsdMicros: {}, nativePriceUsdMicros: 0n, vaults: [] },
+      pricesUsdMicros: {},
+      nativePriceUsdMicros: 0n,
+      vaults: [],
     },
     approval: compileApproval(
       approvalPolicy([]).parse({ always: [], aboveAssets: {}, expiresAfter: '15 min' }),

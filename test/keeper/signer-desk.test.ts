@@ -25,19 +25,33 @@ import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../support
 const CHAIN = 31_337
 const TIP_MAX = 3_000_000_000n
 const FEES: FeePolicy = {
-  ...{ maxFeePerGasWei: 50_000_000_000n, gainShareBps: 5_000n, nativePriceUsdMicros: 1n },
-  ...{ priorityFeePerGasWei: 1_000_000_000n, priorityFeePerGasWeiMax: TIP_MAX },
-  ...{ baseFeeBps: 20_000n, bumpBps: 1_250n, bumpAfterBlocks: 3n },
+  maxFeePerGasWei: 50_000_000_000n,
+  gainShareBps: 5_000n,
+  nativePriceUsdMicros: 1n,
+  priorityFeePerGasWei: 1_000_000_000n,
+  priorityFeePerGasWeiMax: TIP_MAX,
+  baseFeeBps: 20_000n,
+  bumpBps: 1_250n,
+  bumpAfterBlocks: 3n,
 }
 const hash = (of: bigint | number) => `0x${of.toString(16).padStart(64, '0')}` as const
 const headOf = (number: bigint) => ({
-  ...{ number, hash: hash(number), parentHash: hash(number - 1n), timestampS: 1, baseFeePerGasWei: 1n },
+  number,
+  hash: hash(number),
+  parentHash: hash(number - 1n),
+  timestampS: 1,
+  baseFeePerGasWei: 1n,
 })
 
 const minedAs = (of: Hex, status: 'success' | 'reverted'): MinedTransaction => {
-  const receipt = { ...{ hash: of, from: SIGNER, blockNumber: 95n, blockHash: hash(95), status, logs: [] } }
+  const receipt = { hash: of, from: SIGNER, blockNumber: 95n, blockHash: hash(95), status, logs: [] }
   return {
-    ...{ hash: of, from: SIGNER, nonce: 7, digest: null, maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n },
+    hash: of,
+    from: SIGNER,
+    nonce: 7,
+    digest: null,
+    maxFeePerGasWei: 1n,
+    maxPriorityFeePerGasWei: 1n,
     receipt: { ...receipt, gasUsed: 1n, effectiveGasPriceWei: 1n },
   }
 }
@@ -62,8 +76,12 @@ const fill = (
   filling: Filling = UNHELD,
 ) =>
   fillNonce(signer, nonce, filling, {
-    ...{ nowMs: () => 5, chainId: CHAIN, baseFeePerGasWei: () => 1n, noopGas: () => 21_000n },
-    ...{ journal: into, onFilled: () => {} },
+    nowMs: () => 5,
+    chainId: CHAIN,
+    baseFeePerGasWei: () => 1n,
+    noopGas: () => 21_000n,
+    journal: into,
+    onFilled: () => {},
     fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees: FEES }),
   })
 
@@ -118,8 +136,11 @@ const createWorld = (
     nowMs: () => 9,
     chain: {
       facts: () => ({
-        ...{ head: headOf(world.head), finalized: world.final, forkedFrom: world.forkedFrom },
-        ...{ count: world.latest, minedAt: () => undefined },
+        head: headOf(world.head),
+        finalized: world.final,
+        forkedFrom: world.forkedFrom,
+        count: world.latest,
+        minedAt: () => undefined,
       }),
       stands: () => world.stands,
       forgetForks: async () => {
@@ -623,19 +644,25 @@ it.each([
 describe('release, where a policy names approvers', () => {
   const people = { anna: createPersonKey(), ben: createPersonKey(), eve: createPersonKey() }
   const agent = {
-    ...{ role: 'liquidator', mode: 'live' as const, policy: 'liquidator.yaml' },
+    role: 'liquidator',
+    mode: 'live' as const,
+    policy: 'liquidator.yaml',
     signer: { kind: 'kms' as const, keyId: 'key', address: SIGNER, window: 4 },
   }
   const approval = compileApproval(
     approvalPolicy([]).parse({
-      ...{ always: [], aboveAssets: {}, expiresAfter: '15 min', quorum: '2' },
+      always: [],
+      aboveAssets: {},
+      expiresAfter: '15 min',
+      quorum: '2',
       approvers: { anna: { key: people.anna.publicKey }, ben: { key: people.ben.publicKey } },
     }),
     { assets: [] },
   )
   const doubt = { check: 'loss_above_limit', message: 'It lost.', seen: '', toLeave: '' }
   const saidBy = (name: 'anna' | 'ben' | 'eve', reasons = signers.reasonsOf(SIGNER)) => ({
-    ...{ user: 'x@y', name: name === 'eve' ? 'anna' : name },
+    user: 'x@y',
+    name: name === 'eve' ? 'anna' : name,
     signature: signText(releaseText(CHAIN, SIGNER, hashOfReasons(reasons)), people[name].privatePem),
   })
   const releaseIn =

@@ -30,7 +30,9 @@ const away = async () => Promise.reject(new RolekeeperError('node.unreachable', 
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-staff-'))
 const file = join(folder, 'allocator.yaml')
 const agent: AgentConfig = {
-  ...{ role: 'allocator', mode: 'live', policy: file },
+  role: 'allocator',
+  mode: 'live',
+  policy: file,
   signer: { kind: 'kms', keyId: 'key', address: SIGNER, window: 4 },
 }
 
@@ -57,8 +59,15 @@ beforeEach(async () => {
   const before = Array.from({ length: 7 }, (_, nonce) => ({ from: SIGNER, nonce }))
   model.mine(before, [], [], [], [], [])
   chain = await watchChain({
-    ...{ scope: '', nowMs: () => 1_000, clock: systemClock, journal, signers: [SIGNER], safe: () => {} },
-    ...{ onHead: () => {}, onFailed: () => {}, alarm: () => {} },
+    scope: '',
+    nowMs: () => 1_000,
+    clock: systemClock,
+    journal,
+    signers: [SIGNER],
+    safe: () => {},
+    onHead: () => {},
+    onFailed: () => {},
+    alarm: () => {},
     nodes: { ...model.nodes, chainId: CHAIN, send: async () => [] },
   })
 })
@@ -78,7 +87,8 @@ function staffOf(candidate: Watched) {
     return []
   }
   const shared = {
-    ...{ clock: { ...systemClock, nowMs: () => 1_000 }, log: createLog({ level: 'silent', secrets: [] }) },
+    clock: { ...systemClock, nowMs: () => 1_000 },
+    log: createLog({ level: 'silent', secrets: [] }),
     config: {
       agents: [],
       environment: 'production',
@@ -94,16 +104,20 @@ function staffOf(candidate: Watched) {
     }),
     nodes: { chainId: CHAIN, calls: away, simulate: away, codeHashes: away, send },
     client: new Proxy({}, { get: () => away }),
-    ...{
-      chain,
-      gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
-      urgentOf: () => [],
-      loosens: [],
-    },
-    ...{ gate: () => ({ closed: false, paused: false }), signers: { reasonsOf: () => [], safe: () => {} } },
-    ...{ mail: { everyMs: 250, answers: async () => [] }, metrics: { kmsCalled: () => {} } },
+    chain,
+    gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
+    urgentOf: () => [],
+    loosens: [],
+    gate: () => ({ closed: false, paused: false }),
+    signers: { reasonsOf: () => [], safe: () => {} },
+    mail: { everyMs: 250, answers: async () => [] },
+    metrics: { kmsCalled: () => {} },
     alone: (work: () => Promise<unknown>) => work(),
-    ...{ emit: () => {}, alarm: () => {}, onState: () => {}, onOpened: () => {}, onMove: () => {} },
+    emit: () => {},
+    alarm: () => {},
+    onState: () => {},
+    onOpened: () => {},
+    onMove: () => {},
   }
   return createStaff([candidate], shared as unknown as StaffDeps)
 }

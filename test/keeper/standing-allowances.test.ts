@@ -96,7 +96,8 @@ test('is asked once for those who ask within a second of what was asked ahead, a
     },
   }
   const standing = createStandingAllowances(owner, deployment, {
-    ...{ nodes, log },
+    nodes,
+    log,
     clock: { ...systemClock, monotonicMs: () => now.ms },
   })
   const [token, spender] = [deployment.assets[0]?.address ?? owner, deployment.vaults[0]?.address ?? owner]

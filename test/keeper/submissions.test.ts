@@ -98,7 +98,11 @@ describe('a submission', () => {
     expect(world.opened).toEqual([
       [
         {
-          ...{ workflowType: 'deposit', kind: 'order', occurrence: UUID, input: submission.input, exposure },
+          workflowType: 'deposit',
+          kind: 'order',
+          occurrence: UUID,
+          input: submission.input,
+          exposure,
           subject: `${VAULT.toLowerCase()}:0x${'11'.repeat(20)}`,
           summary: 'what deposit asks for',
           askedBy: 'anna@ops1',

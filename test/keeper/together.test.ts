@@ -16,8 +16,11 @@ import {
 import { workflowOf } from '../support/workflows.ts'
 
 const headAt = (number: bigint): Head => ({
-  ...{ number, hash: `0x${String(number).padStart(64, '0')}` as const, parentHash: '0x' as const },
-  ...{ timestampS: NOW_MS / 1_000, baseFeePerGasWei: 1n },
+  number,
+  hash: `0x${String(number).padStart(64, '0')}` as const,
+  parentHash: '0x' as const,
+  timestampS: NOW_MS / 1_000,
+  baseFeePerGasWei: 1n,
 })
 const waiting = (id: string): Workflow =>
   workflowOf('attested', { id, ...bound(liquidation), prepared: freeze(liquidationAnswer()) })
@@ -34,9 +37,15 @@ beforeEach(() => {
 
 /** Each frame is answered with the nonces of its bundle. */
 const shownBy = ({ bundle }: Frame) => ({
-  ...{ before: [], after: [], codeHashes: [], words: [] },
+  before: [],
+  after: [],
+  codeHashes: [],
+  words: [],
   bundle: bundle.map(({ nonce }) => ({
-    ...{ status: 'success' as const, gasUsed: BigInt(nonce), returnData: '0x' as const, logs: [] },
+    status: 'success' as const,
+    gasUsed: BigInt(nonce),
+    returnData: '0x' as const,
+    logs: [],
   })),
 })
 const create = () => {

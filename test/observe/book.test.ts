@@ -34,8 +34,16 @@ type Filter = 'filters' | 'ignores' | 'refuses' | 'takes the first' | 'takes the
 function createWorld(filter: Filter = 'filters') {
   const rows = new Map<string, PositionResource>()
   const world = {
-    ...{ rows, monotonicMs: 1_000_000, freshness: fresh as Freshness, block: 10 },
-    ...{ pages: 0, swept: 0, unfiltered: 0, failing: 0, failed: 0, onPage: async () => {} },
+    rows,
+    monotonicMs: 1_000_000,
+    freshness: fresh as Freshness,
+    block: 10,
+    pages: 0,
+    swept: 0,
+    unfiltered: 0,
+    failing: 0,
+    failed: 0,
+    onPage: async () => {},
   }
   async function* listPositions({
     wallets,
@@ -86,7 +94,9 @@ function createWorld(filter: Filter = 'filters') {
       monotonicMs: () => world.monotonicMs,
       sleep: (ms) => systemClock.sleep(ms / 100),
     },
-    ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {} },
+    chainId: CHAIN_ID,
+    limits: LIMITS,
+    onSwept: () => {},
     onSweepFailed: () => {
       world.failed += 1
     },
@@ -211,8 +221,12 @@ describe('a sweep', () => {
     const pages = { listPositions, listLiquidationRecovery } as unknown as ServiceClient['pages']
     const both: Fold<Rows> = { ...fold, collections: ['positions', 'liquidation-recovery'] }
     const book = createBook(both, {
-      ...{ rows: createBorrowerRows({ pages }, systemClock.monotonicMs, () => {}), clock: systemClock },
-      ...{ chainId: CHAIN_ID, limits: LIMITS, onSwept: () => {}, onSweepFailed: () => {} },
+      rows: createBorrowerRows({ pages }, systemClock.monotonicMs, () => {}),
+      clock: systemClock,
+      chainId: CHAIN_ID,
+      limits: LIMITS,
+      onSwept: () => {},
+      onSweepFailed: () => {},
     })
     for (let look = 0; look < 3; look += 1) {
       await expect(book.sweepIfDue()).rejects.toThrow('Not now.')
@@ -258,13 +272,11 @@ describe('a sweep', () => {
     const pages: Pick<ServiceClient['pages'], 'listPositions'> = { listPositions }
     const book = createBook(fold, {
       rows: createBorrowerRows({ pages: pages as ServiceClient['pages'] }, systemClock.monotonicMs, () => {}),
-      ...{
-        clock: systemClock,
-        chainId: CHAIN_ID,
-        limits: LIMITS,
-        onSwept: () => {},
-        onSweepFailed: () => {},
-      },
+      clock: systemClock,
+      chainId: CHAIN_ID,
+      limits: LIMITS,
+      onSwept: () => {},
+      onSweepFailed: () => {},
     })
     await expect(book.sweepIfDue()).rejects.toMatchObject({ code: 'service.too_large' })
     expect(given).toBe(50_001)
@@ -277,7 +289,9 @@ describe('a sweep', () => {
     let given = 0
     const [asked, other] = [`0x${'b1'.repeat(20)}`, `0x${'b2'.repeat(20)}`] as const
     const row: PositionResource = {
-      ...{ marketId: 'm', chainId: CHAIN_ID, marketAddress: other },
+      marketId: 'm',
+      chainId: CHAIN_ID,
+      marketAddress: other,
       walletAddress: isAsked ? asked : other,
     }
     async function* listPositions() {

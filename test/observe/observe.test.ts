@@ -9,7 +9,11 @@ import { NOTHING_AROUND } from '../support/around.ts'
 const TARGET = `0x${'1'.repeat(40)}` as const
 const call = (data: `0x${string}`): Question => ({ kind: 'call', to: TARGET, data })
 const HEAD: Head = {
-  ...{ number: 10n, hash: '0x', parentHash: '0x', timestampS: 1_000, baseFeePerGasWei: 7n },
+  number: 10n,
+  hash: '0x',
+  parentHash: '0x',
+  timestampS: 1_000,
+  baseFeePerGasWei: 7n,
 }
 
 type Seen = { readonly answers: readonly (readonly Answer[])[]; readonly previous: unknown }
@@ -68,13 +72,12 @@ const observe = (asks: ReturnType<typeof agent>, previous: Seen | null = null) =
     { previous: previous as never, book: null, armed: new Map() },
     deps,
     {
-      ...{
-        signer: SIGNER,
-        chainId: 1,
-        ours: [SIGNER],
-        ...NOTHING_AROUND,
-      },
-      ...{ deployment: pins, priorityFeePerGasWei: 2n },
+      signer: SIGNER,
+      chainId: 1,
+      ours: [SIGNER],
+      ...NOTHING_AROUND,
+      deployment: pins,
+      priorityFeePerGasWei: 2n,
       limits: { ageMsMax: 15_000, blockLagMax: 3n, headAgeMsMax: 15_000 },
     },
   )

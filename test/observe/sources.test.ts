@@ -81,7 +81,9 @@ beforeAll(async () => {
   const of = (path: string) => ({ reveal: () => `http://127.0.0.1:${port}${path}` })
   const ours = { reveal: () => 'ours' }
   const signed = Object.keys(signatures).map((path) => ({
-    ...{ name: path, kind: 'http' as const, url: of(path) },
+    name: path,
+    kind: 'http' as const,
+    url: of(path),
     signature: { header: 'x-signature', key: path.includes('hmac') ? { hmac: ours } : { ecdsa: pem } },
   }))
   for (const [name, signature] of [
@@ -94,7 +96,10 @@ beforeAll(async () => {
   }
   writeFileSync(join(folder, 'binary'), Buffer.from([0xff, 0xfe]))
   const beside = ['signed', 'signed-other', 'unsigned'].map((name) => ({
-    ...{ name, kind: 'file' as const, file: join(folder, name), signature: { key: { hmac: ours } } },
+    name,
+    kind: 'file' as const,
+    file: join(folder, name),
+    signature: { key: { hmac: ours } },
   }))
   const bearer = { authorization: { reveal: () => 'Bearer ours' } }
   const token = { name: 'token', kind: 'http' as const, url: of('/asks-token'), headers: bearer }

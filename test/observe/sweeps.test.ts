@@ -8,7 +8,8 @@ it('says every minute that the first sweep goes on, until it ends', async () => 
   const said: number[] = []
   const slept: number[] = []
   const clock = {
-    ...{ nowMs: () => 0, monotonicMs: () => 0 },
+    nowMs: () => 0,
+    monotonicMs: () => 0,
     sleep: async (ms: number, signal?: AbortSignal) => {
       signal?.throwIfAborted()
       slept.push(ms)

@@ -45,7 +45,9 @@ it('sees an order at the next read with who, when and why, and its withdrawal', 
   setControl(directory, 'kill', true, ANNA)
   setControl(directory, 'kill', true, { ...ANNA, reason: 'another' })
   expect(readControl(directory)).toEqual({
-    ...{ killed: true, paused: true, directory },
+    killed: true,
+    paused: true,
+    directory,
     pulled: [{ switch: 'kill', ...BEN, reason: ANNA.reason }, pause],
   })
   setControl(directory, 'pause', false, ANNA)
@@ -60,7 +62,9 @@ it('obeys a file made by hand that is empty or says nothing of use, and a folder
   mkdirSync(join(directory, 'KILL'))
   writeFileSync(join(directory, 'PAUSE-allocator'), '{"by":7}'.repeat(1_000))
   expect(readControl(directory)).toEqual({
-    ...{ killed: true, paused: true, directory },
+    killed: true,
+    paused: true,
+    directory,
     pulled: [
       { switch: 'kill', ...UNKNOWN },
       { switch: 'pause', ...UNKNOWN },

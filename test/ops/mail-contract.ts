@@ -11,7 +11,9 @@ export const SEATED = `0x${'ad'.repeat(20)}` as const
 export const BY = { user: 'anna@ops1' }
 export const deposit: Submission = {
   by: BY,
-  ...{ role: 'allocator', workflowType: 'deposit', shadow: false },
+  role: 'allocator',
+  workflowType: 'deposit',
+  shadow: false,
   input: { vaultAddress: '0x1', withdrawals: [{ marketAddress: '0x2', assets: '3\n' }] },
 }
 export const release: SignerOrder = { verb: 'release', signer: SEATED, yes: true }

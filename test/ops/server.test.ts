@@ -7,9 +7,18 @@ import { askStatus, type KeeperStatus } from '../../src/ops/status.ts'
 
 const WELL: Facet = { facet: 'service', about: '', state: 'ok', code: 'ok', message: 'fresh', sinceMs: 0 }
 const STATUS: KeeperStatus = {
-  ...{ at: '1970-01-01T00:00:00.000Z', environment: 'sandbox', chainId: 1, directory: '/state' },
-  ...{ version: '0.1.0', startedAt: '1970-01-01T00:00:00.000Z', ready: true },
-  ...{ auditHead: `7:${'ab'.repeat(32)}`, facets: [], roles: [], nodes: [], approvals: [] },
+  at: '1970-01-01T00:00:00.000Z',
+  environment: 'sandbox',
+  chainId: 1,
+  directory: '/state',
+  version: '0.1.0',
+  startedAt: '1970-01-01T00:00:00.000Z',
+  ready: true,
+  auditHead: `7:${'ab'.repeat(32)}`,
+  facets: [],
+  roles: [],
+  nodes: [],
+  approvals: [],
 }
 let facets: readonly Facet[] = [WELL]
 const servers: OpsServer[] = []
@@ -71,7 +80,8 @@ describe("the operator's listener", () => {
     const page = await get(`${(await start()).url}/readyz`)
     expect(page.status).toBe(503)
     expect(JSON.parse(page.body)).toMatchObject({
-      ...{ ready: false, cause: 'node/read-1' },
+      ready: false,
+      cause: 'node/read-1',
       facets: { 'duty/allocator': { because: 'node/read-1' } },
     })
   })

@@ -207,7 +207,9 @@ describe('what is done by preparing it', () => {
     expect(await done()).toMatchObject({
       type: 'written',
       workflow: {
-        ...{ state: 'confirmed', slots: [], realized: { tokens: [], gasWei: 0n } },
+        state: 'confirmed',
+        slots: [],
+        realized: { tokens: [], gasWei: 0n },
         awaiting: { postconditions: saving.POSTCONDITIONS, sinceMs: NOW_MS },
       },
     })

@@ -301,7 +301,8 @@ describe('carrying a workflow in flight', () => {
     const bare = freshSlot(0)
     const noop = orderAttempt(bare, 'noop', FEES, 1_000)
     const fill = workflowOf('in_flight', {
-      ...{ id: 'fill', signer: bare.signer },
+      id: 'fill',
+      signer: bare.signer,
       slots: [{ ...bare, closing: 'final_lost', attempts: [noop] }],
     })
     const { workflow } = await setup.settle(fill)

@@ -44,14 +44,24 @@ async function liquidated(token: string, taken = (logged: readonly TokenChange[]
     const attempts = [attemptOf({ state: 'sent', raw: '0x01', hash })]
     slots.push(
       slotOf({
-        ...{ index, nonce: index, signer: liquidator, payload, predicted, attempts, state: 'final' },
+        index,
+        nonce: index,
+        signer: liquidator,
+        payload,
+        predicted,
+        attempts,
+        state: 'final',
         inclusion: { ...inclusion, purpose: 'payload' },
       }),
     )
   }
   const safe: string[] = []
   await conclude(workflowOf('in_flight', { signer: liquidator, clearance, slots }), {
-    ...{ nowMs: () => 5_000, baseFeePerGasWei: () => 1n, fees: FEE_POLICY, nodes, stands: () => true },
+    nowMs: () => 5_000,
+    baseFeePerGasWei: () => 1n,
+    fees: FEE_POLICY,
+    nodes,
+    stands: () => true,
     journal: {
       byNonce: async () => null,
       claim: async () => 'lost',

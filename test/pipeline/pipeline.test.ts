@@ -41,10 +41,17 @@ const to =
 
 const createWorld = (stages: Partial<Stages>) => {
   const world = {
-    ...{ moves: [] as string[], quarantined: [] as string[], notes: [] as string[], onMove: () => {} },
-    ...{ strikes: 0, held: 0, turns: 0, nowMs: 2_000 },
+    moves: [] as string[],
+    quarantined: [] as string[],
+    notes: [] as string[],
+    onMove: () => {},
+    strikes: 0,
+    held: 0,
+    turns: 0,
+    nowMs: 2_000,
     /** What was announced last, and what of it was sent again. */
-    ...{ live: new Map<string, Workflow>(), resent: [] as string[] },
+    live: new Map<string, Workflow>(),
+    resent: [] as string[],
   }
   const deps: PipelineDeps = {
     nowMs: () => world.nowMs,

@@ -7,16 +7,14 @@ const DESK = `0x${'Ab'.repeat(20)}`
 const ASSET = `0x${'a5'.repeat(20)}` as const
 const QUOTE = `0x${'70'.repeat(20)}` as const
 const lot = (changes: Partial<ListedLot> = {}): ListedLot => ({
-  ...{
-    id: `${DESK.toLowerCase()}:7`,
-    status: 'open',
-    assetAddress: ASSET,
-    assetAmount: '3',
-    quoteAssetAddress: QUOTE,
-    reserveAssets: '900',
-    proceedsAssets: null,
-    ...changes,
-  },
+  id: `${DESK.toLowerCase()}:7`,
+  status: 'open',
+  assetAddress: ASSET,
+  assetAmount: '3',
+  quoteAssetAddress: QUOTE,
+  reserveAssets: '900',
+  proceedsAssets: null,
+  ...changes,
 })
 
 describe('a lot', () => {
@@ -46,7 +44,9 @@ describe('bids in shadow', () => {
         calls: [],
         ask: null,
         outcome: {
-          ...{ verdict: 'won', blockNumber: 1n, gasWei: 0n },
+          verdict: 'won',
+          blockNumber: 1n,
+          gasWei: 0n,
           ...(undecided ? { lot: 'undecided' as const } : {}),
         },
       },

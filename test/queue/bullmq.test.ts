@@ -277,7 +277,8 @@ describe('a Redis of which wake-ups make no use', () => {
   it('is full: it is asked again after a pause, not as fast as it answers', async () => {
     const paused = Promise.withResolvers<void>()
     const clock: Clock = {
-      ...{ nowMs: Date.now, monotonicMs: Date.now },
+      nowMs: Date.now,
+      monotonicMs: Date.now,
       // The pauses are of a second; longer is only the wait for a probe.
       sleep: async (ms, signal) => {
         signal?.throwIfAborted()

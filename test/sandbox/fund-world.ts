@@ -113,15 +113,21 @@ export async function createFundWorld() {
 
   return {
     ...world,
-    ...{ factory, fund, navOracle, house, auction, desk, terms, signer, manager },
-    ...{
-      launch,
-      oracleAt,
-      now,
-      sign,
-      report,
-      assetAt: (address: Address) => getContract({ address, abi: assetAbi, client }),
-    },
+    factory,
+    fund,
+    navOracle,
+    house,
+    auction,
+    desk,
+    terms,
+    signer,
+    manager,
+    launch,
+    oracleAt,
+    now,
+    sign,
+    report,
+    assetAt: (address: Address) => getContract({ address, abi: assetAbi, client }),
     /** Sign and submit a NAV of this value. */
     value: async (value: bigint) => {
       const one = await report({ value })

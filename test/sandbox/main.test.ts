@@ -86,7 +86,8 @@ it('says that its disk takes no more, and not to start over', async () => {
   const small = 'trap "" XFSZ; ulimit -f 8; exec "$@"'
   parent = spawn('sh', ['-c', small, 'sh', process.execPath, '-e', PARENT, directory], { stdio: 'pipe' })
   expect((await whatItSays()).at(-1)).toMatchObject({
-    ...{ type: 'failed', code: 'sandbox.file' },
+    type: 'failed',
+    code: 'sandbox.file',
     fix: 'make room there and start again: what is there stays.',
   })
 })

@@ -93,9 +93,23 @@ const tradesOf = (rowsOf: (page: number) => readonly unknown[], pages = 1) => {
 const AT = '2026-01-01T00:00:00.000Z'
 const DESK = `0x${'de'.repeat(20)}`
 const rfqRow = (id: string) => ({
-  ...{ id, chainId: 1, sellerAddress: DESK, rfqAddress: DESK, rfqId: '1', holdingId: '0', status: 'open' },
-  ...{ assetAddress: DESK, assetAmount: '1', quoteAssetAddress: DESK, reserveAssets: '1', openedAt: AT },
-  ...{ closesAt: AT, winnerAddress: null, proceedsAssets: null, bestBidAssets: null, winningBidId: null },
+  id,
+  chainId: 1,
+  sellerAddress: DESK,
+  rfqAddress: DESK,
+  rfqId: '1',
+  holdingId: '0',
+  status: 'open',
+  assetAddress: DESK,
+  assetAmount: '1',
+  quoteAssetAddress: DESK,
+  reserveAssets: '1',
+  openedAt: AT,
+  closesAt: AT,
+  winnerAddress: null,
+  proceedsAssets: null,
+  bestBidAssets: null,
+  winningBidId: null,
   bids: [],
 })
 
@@ -115,8 +129,12 @@ describe('RFQs, which come by a query and not as a collection', () => {
 
 it('reads no stream message whose subject would clear the screen', () => {
   const event = {
-    ...{ id: 'e1', type: 'rfqs.updated', schemaVersion: 1, occurredAt: '2026-01-01T00:00:00Z' },
-    ...{ subject: 'desk:1', data: {} },
+    id: 'e1',
+    type: 'rfqs.updated',
+    schemaVersion: 1,
+    occurredAt: '2026-01-01T00:00:00Z',
+    subject: 'desk:1',
+    data: {},
   }
   const message = { type: 'event', seq: 1, cursor: 'c', event }
   expect(readMessage(JSON.stringify(message))).toMatchObject({ type: 'event' })
@@ -130,11 +148,9 @@ it('keeps of a decision so much, printable, whatever it was made of', () => {
       proposals: [],
       passedOver: [
         {
-          ...{
-            subject: 'x'.repeat(100_000),
-            check: 'rfq_closed',
-            message: `It is ${ESCAPES.repeat(10_000)}`,
-          },
+          subject: 'x'.repeat(100_000),
+          check: 'rfq_closed',
+          message: `It is ${ESCAPES.repeat(10_000)}`,
           reason: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`n${at}`, 'y'.repeat(10_000)])),
         },
       ],

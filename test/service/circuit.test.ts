@@ -8,7 +8,10 @@ const good: Answer = (_, response) => json(response, 200, collection([]))
 const bad: Answer = (_, response) => json(response, 500, failure('broken', { retryable: false }))
 /** Nothing is given up here but by its caller. */
 const timeouts = {
-  ...{ connectMs: WAIT_MS_MAX, headersMs: WAIT_MS_MAX, bodyMs: WAIT_MS_MAX, attemptMs: WAIT_MS_MAX },
+  connectMs: WAIT_MS_MAX,
+  headersMs: WAIT_MS_MAX,
+  bodyMs: WAIT_MS_MAX,
+  attemptMs: WAIT_MS_MAX,
 }
 
 let service: Scripted
@@ -128,7 +131,8 @@ test('asks of no change whether it may be sent where none is sent', async () => 
   const ready: number[] = []
   const save = () =>
     client.prepareWorkflow({
-      ...{ bodyText: '{}', idempotencyKey: 'key-1' },
+      bodyText: '{}',
+      idempotencyKey: 'key-1',
       ready: () => ready.push(service.arrived.length),
     })
   await failInTurn(5)

@@ -18,7 +18,10 @@ const A = `0x${'a1'.repeat(20)}`
 const SECRET = 'sk_canary_5f1d'
 /** Nothing is given up, however busy the machine is. */
 const PATIENT: ServiceTimeouts = {
-  ...{ connectMs: WAIT_MS_MAX, headersMs: WAIT_MS_MAX, bodyMs: WAIT_MS_MAX, attemptMs: WAIT_MS_MAX },
+  connectMs: WAIT_MS_MAX,
+  headersMs: WAIT_MS_MAX,
+  bodyMs: WAIT_MS_MAX,
+  attemptMs: WAIT_MS_MAX,
 }
 
 const market = (id: string, more = {}) => ({ id, chainId: 1, address: A, ...more })
@@ -310,8 +313,14 @@ test.each([
 test('takes the calldata of a contract as it is, up to the bytes of an answer', async () => {
   const calldata = `0x${'60'.repeat(100_000)}`
   const deploys = {
-    ...{ order: 0, chainId: 1, transactionKind: 'contract_deployment', target: null, calldata },
-    ...{ value: '0', label: 'deploy', simulationRequired: true },
+    order: 0,
+    chainId: 1,
+    transactionKind: 'contract_deployment',
+    target: null,
+    calldata,
+    value: '0',
+    label: 'deploy',
+    simulationRequired: true,
   }
   answering((_, response) => json(response, 200, { ...prepared, transactions: [deploys] }))
   const { answer } = await client.prepareWorkflow({ bodyText: BODY, idempotencyKey: 'key-1' })

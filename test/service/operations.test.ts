@@ -40,7 +40,9 @@ test.each(ids)('asks %s by the catalogue: method, path, key, idempotency key, bo
   // Any operation, so that the types of one do not help here.
   const ask = client[id] as (call: unknown) => Promise<unknown>
   const call = {
-    ...{ params, session: 'ws_1', bodyText: '{"a":  1}' },
+    params,
+    session: 'ws_1',
+    bodyText: '{"a":  1}',
     ...(changes ? { idempotencyKey: 'key-1' } : {}),
     ...(fields ? { fields: ['x', 'y.z'] } : {}),
   }
@@ -134,7 +136,11 @@ test('gives the freshness of a detail read, and null where the answer says nothi
 
 test('reads selected fields, at any depth, without the members that a whole resource has', async () => {
   const partial = {
-    ...{ id: 'f', chainId: 1, address: A, freshness: FRESH, currentEpoch: { status: 'open' } },
+    id: 'f',
+    chainId: 1,
+    address: A,
+    freshness: FRESH,
+    currentEpoch: { status: 'open' },
     holdings: [{ claimableAssets: '7' }],
   }
   service.script.answer = (_, response) => json(response, 200, partial)

@@ -101,7 +101,9 @@ test('opens a wallet session that the sandbox verifies, and reads eligibility wi
   const session = createWalletSession(
     { address: account.address, chainId: CHAIN_ID },
     {
-      ...{ client, clock: f.clock, challenge: CHALLENGE },
+      client,
+      clock: f.clock,
+      challenge: CHALLENGE,
       attest: (digest) => account.sign({ hash: digest }),
     },
   )

@@ -9,7 +9,9 @@ import { leapingClock } from './clocks.ts'
 const account = privateKeyToAccount(`0x${'42'.repeat(32)}`)
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z')
 const expected = {
-  ...{ address: account.address, chainId: 31337, service: new URL('http://127.0.0.1:4010/') },
+  address: account.address,
+  chainId: 31337,
+  service: new URL('http://127.0.0.1:4010/'),
   challenge: { statement: 'Sign in.', path: '' },
 }
 type Fields = Parameters<typeof createSiweMessage>[0]
@@ -110,7 +112,8 @@ beforeEach(() => {
   clock = leapingClock(NOW_MS)
   made = { challenges: 0, signed: [], confirmed: [] }
   deps = {
-    ...{ clock, challenge: expected.challenge },
+    clock,
+    challenge: expected.challenge,
     client: {
       base: expected.service,
       createWalletChallenge: async () => {

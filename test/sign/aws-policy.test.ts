@@ -24,7 +24,9 @@ let kms: Awaited<ReturnType<typeof startKms>>
 let tap: Awaited<ReturnType<typeof startTap>>
 beforeAll(async () => {
   kms = await startKms({
-    ...{ clock: systemClock, region, credentials },
+    clock: systemClock,
+    region,
+    credentials,
     keys: [{ id: '11111111-2222-4333-8444-555555555555', privateKey: `0x${'17'.repeat(32)}` }],
   })
   tap = await startTap(kms.url)

@@ -77,7 +77,8 @@ describe('a keystore', () => {
     const { crypto } = OTHER_TOOLS
     const prefixed = withCrypto({ ciphertext: `0x${crypto.ciphertext}`, mac: `0x${crypto.mac}` })
     const signer = await open(JSON.stringify(prefixed).padEnd(16_384), {
-      ...{ password: 'testpassword', address: pinned },
+      password: 'testpassword',
+      address: pinned,
     })
     expect(signer.address).toBe(pinned)
   })

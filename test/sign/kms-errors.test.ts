@@ -8,7 +8,9 @@ const named = (name: string, more: object = {}) => Object.assign(new Error('cana
 /** A reply of the KMS that is an error of a name we do not know. */
 const replied = (httpStatusCode?: number, requestId?: string) =>
   new KMSServiceException({
-    ...{ name: 'NewException', $fault: 'client', message: 'canary' },
+    name: 'NewException',
+    $fault: 'client',
+    message: 'canary',
     $metadata: {
       ...(httpStatusCode === undefined ? {} : { httpStatusCode }),
       ...(requestId === undefined ? {} : { requestId }),

@@ -181,7 +181,9 @@ describe('a KMS that fails', () => {
     const signer = await open({ requestTimeoutMs: 100 })
     kms.setFault({ hang: true })
     await expect(signer.signDigest(DIGEST)).rejects.toMatchObject({
-      ...{ code: 'kms.timeout', retry: 'later', facts: { operation: 'Sign' } },
+      code: 'kms.timeout',
+      retry: 'later',
+      facts: { operation: 'Sign' },
     })
     expect(signs()).toHaveLength(3)
   })

@@ -18,7 +18,9 @@ const SPKI = Buffer.concat([
 
 const HONEST = {
   GetPublicKey: {
-    ...{ KeyId: ARN, KeySpec: 'ECC_SECG_P256K1', KeyUsage: 'SIGN_VERIFY' },
+    KeyId: ARN,
+    KeySpec: 'ECC_SECG_P256K1',
+    KeyUsage: 'SIGN_VERIFY',
     PublicKey: SPKI.toString('base64'),
   },
   DescribeKey: { KeyMetadata: { Arn: ARN, KeyId: 'id', KeyState: 'Enabled', Enabled: true } },

@@ -14,7 +14,8 @@ export async function startAnvil(): Promise<Chain> {
   const directory = await mkdtemp(join(tmpdir(), 'rolekeeper-anvil-'))
   // A slow machine mines many blocks in a test, and some read the first of them.
   const chain = await startChain({
-    ...{ stateFile: join(directory, 'chain.json'), chainId: testChainId },
+    stateFile: join(directory, 'chain.json'),
+    chainId: testChainId,
     statesKept: 5_000,
   })
   return {

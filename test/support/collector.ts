@@ -49,8 +49,14 @@ export async function startCollector(): Promise<Collector> {
             Number(BigInt(nano) / 1_000_000n),
           )
           collector.spans.push({
-            ...{ name, traceId, spanId, parentSpanId: parentSpanId ?? '', attributes: flat(attributes) },
-            ...{ startMs: startMs ?? 0, endMs: endMs ?? 0, status: status?.code ?? 0 },
+            name,
+            traceId,
+            spanId,
+            parentSpanId: parentSpanId ?? '',
+            attributes: flat(attributes),
+            startMs: startMs ?? 0,
+            endMs: endMs ?? 0,
+            status: status?.code ?? 0,
           })
         }
       }
@@ -61,7 +67,11 @@ export async function startCollector(): Promise<Collector> {
   const address = server.address()
   const collector: Collector = {
     url: `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/v1/traces`,
-    ...{ spans: [], bodies: [], headers: [], resources: [], fault: 'none' },
+    spans: [],
+    bodies: [],
+    headers: [],
+    resources: [],
+    fault: 'none',
     close: async () => {
       server.closeAllConnections()
       server.close()

@@ -22,7 +22,9 @@ export async function capture(run: (io: Io) => Promise<number>, env: Io['env'] =
     err: (text) => {
       err += text
     },
-    ...{ outIsTty: false, errIsTty: false, env },
+    outIsTty: false,
+    errIsTty: false,
+    env,
   })
   return { code, out, err }
 }

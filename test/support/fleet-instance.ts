@@ -47,15 +47,13 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
   const note = (what: string) => events.push({ what, atMs: monotonicMs() })
   const seats = createSeats({
     // Another process of the same name is on the same directory, unless it says another.
-    ...{
-      store,
-      instance: name,
-      place: name,
-      agreement: () => ({ fingerprint: 'one', tightened: 0 }),
-      release: '1.0.0',
-      leaseMs: 800,
-      lagMs: 0,
-    },
+    store,
+    instance: name,
+    place: name,
+    agreement: () => ({ fingerprint: 'one', tightened: 0 }),
+    release: '1.0.0',
+    leaseMs: 800,
+    lagMs: 0,
     clock: systemClock,
     switches: () => ({ killed: false, paused: false, pulled: [] }),
     blockOffMs: () => null,
@@ -67,8 +65,12 @@ export function startInstance(config: StoreConfig, options: Options): TestInstan
     },
     attestation: createAttestation({
       witnesses: options.witnesses ?? { known: null, begin: async () => undefined },
-      ...{ store, instance: name, roster: options.roster ?? [name], replicas: config.replicas },
-      ...{ leaseMs: options.leaseMs ?? 800, monotonicMs },
+      store,
+      instance: name,
+      roster: options.roster ?? [name],
+      replicas: config.replicas,
+      leaseMs: options.leaseMs ?? 800,
+      monotonicMs,
       onWaiting: ({ code }) => states.push(code),
     }),
     onControls: () => undefined,

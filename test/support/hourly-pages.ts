@@ -11,7 +11,8 @@ export const HOUR_MS = 3_600_000
 export const OF = { chainId: 1, signer: SIGNER, role: 'rfq-bidder' } as const
 
 const point = (hour: number) => ({
-  ...{ number: BigInt(hour), atMs: hour * HOUR_MS },
+  number: BigInt(hour),
+  atMs: hour * HOUR_MS,
   hash: `0x${String(hour).padStart(64, '0')}` as const,
 })
 
@@ -20,8 +21,12 @@ export const hourPage = (
   hour: number,
   lines: readonly Pick<Line, 'token' | 'assets' | 'workflowId'>[],
 ): Page => ({
-  ...{ ...OF, count: 0, positions: [], closing: [] },
-  ...{ from: hour === 0 ? null : point(hour - 1), to: point(hour) },
+  ...OF,
+  count: 0,
+  positions: [],
+  closing: [],
+  from: hour === 0 ? null : point(hour - 1),
+  to: point(hour),
   tokens: [
     { token: TOKEN, symbol: 'sUSD', decimals: 6 },
     { token: LOT, symbol: 'sBTC', decimals: 8 },
@@ -31,7 +36,10 @@ export const hourPage = (
     { token: LOT, usdMicros: 100_000_000_000n },
   ],
   lines: lines.map((line) => ({
-    ...{ kind: 'moved' as const, blockNumber: BigInt(hour), hash: point(hour).hash },
-    ...{ counterparty: DESK, ...line },
+    kind: 'moved' as const,
+    blockNumber: BigInt(hour),
+    hash: point(hour).hash,
+    counterparty: DESK,
+    ...line,
   })),
 })

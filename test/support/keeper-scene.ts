@@ -113,7 +113,9 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
   const policyFile = join(directory, 'liquidator.yaml')
   writeFileSync(policyFile, stringify(policyOfOneOracle(), { defaultStringType: 'QUOTE_DOUBLE' }))
   const liquidator = (changes: Readonly<Record<string, unknown>> = {}) => ({
-    ...{ role: 'liquidator', mode: 'live', policy: policyFile },
+    role: 'liquidator',
+    mode: 'live',
+    policy: policyFile,
     signer: { kms: { keyId: kms.keys[0]?.arn, address: signer } },
     ...changes,
   })
@@ -156,19 +158,17 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     running = undefined
   }
   return {
-    ...{
-      scene,
-      canonical,
-      service,
-      kms,
-      signer,
-      directory,
-      mineEvery,
-      quickly,
-      configFile,
-      config,
-      liquidator,
-    },
+    scene,
+    canonical,
+    service,
+    kms,
+    signer,
+    directory,
+    mineEvery,
+    quickly,
+    configFile,
+    config,
+    liquidator,
     openBorrower,
     openUnderWater: () =>
       quickly(async () => {
@@ -180,15 +180,23 @@ export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
     recoverInNextBlock: async () => {
       const { timestamp } = await scene.client.getBlock()
       await scene.client.writeContract({
-        ...{ chain: null, address: scene.at(BTC.oracle), abi: priceOracleAbi, gas: 200_000n },
-        ...{ account: scene.deployment.admin, functionName: 'setPrice' },
+        chain: null,
+        address: scene.at(BTC.oracle),
+        abi: priceOracleAbi,
+        gas: 200_000n,
+        account: scene.deployment.admin,
+        functionName: 'setPrice',
         args: [parseUnits('60000', 18), timestamp],
-        ...{ maxFeePerGas: parseGwei('100'), maxPriorityFeePerGas: parseGwei('90') },
+        maxFeePerGas: parseGwei('100'),
+        maxPriorityFeePerGas: parseGwei('90'),
       })
     },
     liquidated: async (borrower) => {
       const events = await scene.client.getContractEvents({
-        ...{ address: scene.at(BTC.market), abi: lendingMarketAbi, eventName: 'Liquidated', fromBlock: 0n },
+        address: scene.at(BTC.market),
+        abi: lendingMarketAbi,
+        eventName: 'Liquidated',
+        fromBlock: 0n,
         ...(borrower === undefined ? {} : { args: { borrower } }),
       })
       return events.flatMap(({ args }) => args.borrower ?? [])
@@ -265,7 +273,8 @@ export async function startTestKeeper(config: RunConfig, clock: Clock = systemCl
   const log: string[] = []
   const waiting = new Set<(event: KeeperEvent) => void>()
   const keeper = createKeeper(config, {
-    ...{ version: 'test', clock },
+    version: 'test',
+    clock,
     log: createLog({ level: 'info', secrets: [], write: (line) => log.push(line) }),
   })
   keeper.onEvent((event) => {
@@ -289,7 +298,10 @@ export async function startTestKeeper(config: RunConfig, clock: Clock = systemCl
     })
   }
   return {
-    ...{ keeper, events, log, until },
+    keeper,
+    events,
+    log,
+    until,
     untilSlot: async (fits, state) => {
       // One that came too late is followed by another: either may be the one that gets there.
       const isMeant = (id: string) =>

@@ -104,11 +104,26 @@ export async function startManyBorrowers(count: number): Promise<ManyBorrowers> 
 }
 
 const MARKET_ROW = JSON.stringify({
-  ...{ id: MARKET, chainId: CHAIN_ID, address: MARKET, symbol: 'sBTC/sUSD', oracleAddress: ORACLE },
-  ...{ loanAssetAddress: LOAN, collateralAssetAddress: BTC, loanDecimals: 6, collateralDecimals: 8 },
-  ...{ loanAsset: { priceUsd: '1.00' }, currentBorrowRatePerSecond: '0', liquidationThresholdBps: 8_000 },
-  ...{ closeFactorBps: 5_000, liquidationBonusBps: 500, oracleState: 'healthy', marketRegimeState: 'normal' },
-  ...{ marketLive: true, paused: false, collateralGateEnabled: false, oracle: { priceWad: String(PRICE) } },
+  id: MARKET,
+  chainId: CHAIN_ID,
+  address: MARKET,
+  symbol: 'sBTC/sUSD',
+  oracleAddress: ORACLE,
+  loanAssetAddress: LOAN,
+  collateralAssetAddress: BTC,
+  loanDecimals: 6,
+  collateralDecimals: 8,
+  loanAsset: { priceUsd: '1.00' },
+  currentBorrowRatePerSecond: '0',
+  liquidationThresholdBps: 8_000,
+  closeFactorBps: 5_000,
+  liquidationBonusBps: 500,
+  oracleState: 'healthy',
+  marketRegimeState: 'normal',
+  marketLive: true,
+  paused: false,
+  collateralGateEnabled: false,
+  oracle: { priceWad: String(PRICE) },
 })
 
 /** What is listed whole. */
@@ -137,7 +152,10 @@ const PLENTY = encodeFunctionResult({ abi: erc20Abi, functionName: 'balanceOf', 
 export const nodes: Pick<Nodes, 'chainId' | 'head' | 'calls' | 'balanceWei'> = {
   chainId: CHAIN_ID,
   head: async (): Promise<Head> => ({
-    ...{ number: 10n, hash: '0x', parentHash: '0x', baseFeePerGasWei: 1_000_000_000n },
+    number: 10n,
+    hash: '0x',
+    parentHash: '0x',
+    baseFeePerGasWei: 1_000_000_000n,
     timestampS: Math.floor(Date.now() / 1_000),
   }),
   balanceWei: async () => 10n ** 18n,

@@ -78,7 +78,10 @@ it('lies in one answer of a batch and is spent', async () => {
 it('swallows a send, and passes another on before it cuts the connection', async () => {
   const nonce = await direct().getTransactionCount({ address: account.address })
   const raw = await account.signTransaction({
-    ...{ chainId: chain.chainId, nonce, gas: 21_000n, to: account.address },
+    chainId: chain.chainId,
+    nonce,
+    gas: 21_000n,
+    to: account.address,
     maxFeePerGas: 10n ** 10n,
   })
   const methods = ['eth_sendRawTransaction']

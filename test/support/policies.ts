@@ -32,7 +32,9 @@ export function policyOfOneOracle(): ReturnType<typeof read> {
     ...policy,
     strategy: {
       ...strategy,
-      ...{ secondPrice: 'none', exits: {}, gas: Object.assign({}, strategy.gas, { nativePrice }) },
+      secondPrice: 'none',
+      exits: {},
+      gas: Object.assign({}, strategy.gas, { nativePrice }),
     },
     guard: { ...guard, sanity: Object.assign({}, guard.sanity, { nativePrice, exits: {} }) },
   }

@@ -42,7 +42,12 @@ export async function createRoleSession(
   const directory = sandboxDirectory()
   const clock = createHeldClock()
   const sandbox = await startSandbox({
-    ...{ directory, seed, scenario, clock, weather: 'at-once', onProgress: () => {} },
+    directory,
+    seed,
+    scenario,
+    clock,
+    weather: 'at-once',
+    onProgress: () => {},
     onTrouble: (cause) => {
       throw cause
     },

@@ -77,10 +77,15 @@ export async function createSavingScene(): Promise<SavingScene> {
       return { file, directory }
     },
     application: (useCase) => ({
-      ...{ by: { user: 'anna@ops1' }, role: 'partner', shadow: false },
+      by: { user: 'anna@ops1' },
+      role: 'partner',
+      shadow: false,
       workflowType: 'role.partner.partnerSubmitApplication',
       input: {
-        ...{ vaultAddress, partnerName: 'Anna', website: 'https://a.example', useCase },
+        vaultAddress,
+        partnerName: 'Anna',
+        website: 'https://a.example',
+        useCase,
       },
     }),
     reject: async () => {
@@ -137,7 +142,9 @@ export function startKeeperChild(
     for (const tell of waiting) tell(event)
   })
   return {
-    ...{ process: child, events, ended: once(child, 'exit') },
+    process: child,
+    events,
+    ended: once(child, 'exit'),
     until: (fits) =>
       new Promise((resolve) => {
         const known = events.find(fits)

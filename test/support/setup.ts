@@ -32,7 +32,8 @@ export default async function setup(): Promise<() => Promise<void>> {
   chmodSync(folder, 0o711)
   // In a session of its own: what ends this run, Ctrl-C too, does not end it.
   const reaper = spawn(process.execPath, [REAPER, folder], {
-    ...{ detached: true, stdio: ['pipe', 'ignore', 'inherit'] },
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
   })
   process.env.TMPDIR = folder
   return async () => {

@@ -208,8 +208,11 @@ describe('between parts of a fleet', () => {
 
   it('has a command run whose reply never comes', async () => {
     const client = new Redis({
-      ...{ host: proxy.host, port: proxy.port },
-      ...{ maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, commandTimeout: 1_000 },
+      host: proxy.host,
+      port: proxy.port,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      commandTimeout: 1_000,
     })
     client.on('error', () => undefined)
     expect(await client.incr('count')).toBe(1)

@@ -83,7 +83,11 @@ export const answerOf = (changes: Partial<PreparedWorkflow> = {}): PreparedWorkf
 
 /** What one person approved, until then. */
 export const approvedUntil = (untilMs: number): NonNullable<Workflow['hold']> => ({
-  ...{ check: 'approval_always', message: 'always', hash: 'a1'.repeat(32), rules: 'rules', untilMs },
+  check: 'approval_always',
+  message: 'always',
+  hash: 'a1'.repeat(32),
+  rules: 'rules',
+  untilMs,
   shown: { calls: [], effects: [], changes: [], day: '', askedBy: '', quorum: 1, approvers: null },
   approvals: [{ by: 'anna', identity: { user: 'anna@ops1' }, atMs: 1 }],
   approvedAtMs: 1,

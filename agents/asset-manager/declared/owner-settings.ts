@@ -34,8 +34,10 @@ function marketStep(
     allocationEnabled: declared.allocationEnabled,
   }
   const inputOf = (to: typeof wanted) => ({
-    ...{ vaultAddress: vault.row.address, marketAddress: market },
-    ...{ ...to, absoluteCapAssets: String(to.absoluteCapAssets) },
+    vaultAddress: vault.row.address,
+    marketAddress: market,
+    ...to,
+    absoluteCapAssets: String(to.absoluteCapAssets),
   })
   if (!approved) {
     if (!admitted) {

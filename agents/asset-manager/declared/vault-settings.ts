@@ -251,7 +251,11 @@ function propose({ subject, step }: Ready, at: SettingsAt): Difference {
   const last = doneAbout(at.seen, subject)[0]?.workflowId ?? 'none'
   const kind = kindOf(step)
   const proposal: Parameters<typeof differ>[0] = {
-    ...{ workflowType, input, subject, kind, occurrence: `after:${last},${from}` },
+    workflowType,
+    input,
+    subject,
+    kind,
+    occurrence: `after:${last},${from}`,
     // What was opened and is not shown is not opened twice.
     ...(kind === 'launch' ? {} : { comesBack: true }),
     summary: `${at.declared.vault} (${at.vault.row.address}), ${partOf(subject)}: ${changesSaid(changes, at)}`,

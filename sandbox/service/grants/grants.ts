@@ -155,7 +155,10 @@ export const grantEvent = (grant: Grant): EventDraft => ({
   type: `${EVENT_PREFIXES[grant.kind]}.${grant.status}`,
   subject: grant.id,
   data: {
-    ...{ id: grant.id, walletAddress: grant.wallet, status: grant.status, txHash: grantHash(grant) },
+    id: grant.id,
+    walletAddress: grant.wallet,
+    status: grant.status,
+    txHash: grantHash(grant),
     ...(grant.asset === null ? {} : { assetAddress: grant.asset, amount: String(grant.amount) }),
   },
   applicationId: grant.applicationId,

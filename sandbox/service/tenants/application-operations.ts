@@ -118,7 +118,10 @@ function requestProductionAccess(deps: TenantDeps): Handler<'requestProductionAc
     const requestedMs = clock.nowMs()
     return {
       body: {
-        ...{ id, applicationId: application.id, status: 'pending', scopes },
+        id,
+        applicationId: application.id,
+        status: 'pending',
+        scopes,
         requestedAt: new Date(requestedMs).toISOString(),
       },
       commit: () =>
@@ -183,8 +186,14 @@ function bootstrap({ applications, keys }: TenantDeps, application: Application)
   const provisioned = { type: 'sandbox.provisioned', subject: id, data: { applicationId: id, environment } }
   return {
     body: {
-      ...{ id, organizationId, environment, slug, name, scopes },
-      ...{ secretKey: token, secretShownOnce: true },
+      id,
+      organizationId,
+      environment,
+      slug,
+      name,
+      scopes,
+      secretKey: token,
+      secretShownOnce: true,
     },
     applicationId: id,
     events: environment === 'test' ? [{ ...provisioned, applicationId: id }] : [],

@@ -119,7 +119,13 @@ const shownOnce = (
   { id, applicationId, kind, scopes, origins, rotatedFromKeyId, createdMs }: ApiKey,
   token: string,
 ) => ({
-  ...{ id, applicationId, kind, token, scopes, origins, rotatedFromKeyId },
+  id,
+  applicationId,
+  kind,
+  token,
+  scopes,
+  origins,
+  rotatedFromKeyId,
   secretShownOnce: true,
   createdAt: new Date(createdMs).toISOString(),
 })

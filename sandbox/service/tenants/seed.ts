@@ -35,29 +35,47 @@ export function seedTenant(
   store.atomically(() => {
     applications.insertOrganization({ id: organizationId, name, createdMs })
     applications.insert({
-      ...{ id: SEEDED_APPLICATION, organizationId, environment: 'test', slug: 'sandbox', name },
-      ...{ scopes: SCOPES, createdMs, resetMs: null },
+      id: SEEDED_APPLICATION,
+      organizationId,
+      environment: 'test',
+      slug: 'sandbox',
+      name,
+      scopes: SCOPES,
+      createdMs,
+      resetMs: null,
     })
     keys.insert(
       {
-        ...{ ...common, id: 'key_sandbox_secret', kind: 'secret', redactedToken: redacted(secretKey) },
-        ...{ scopes: SCOPES, origins: [] },
+        ...common,
+        id: 'key_sandbox_secret',
+        kind: 'secret',
+        redactedToken: redacted(secretKey),
+        scopes: SCOPES,
+        origins: [],
       },
       secretKey,
     )
     for (const { name, secretKey: token, scopes } of narrowKeys) {
       keys.insert(
         {
-          ...{ ...common, id: `key_sandbox_${name}`, kind: 'secret', redactedToken: redacted(token) },
-          ...{ scopes, origins: [] },
+          ...common,
+          id: `key_sandbox_${name}`,
+          kind: 'secret',
+          redactedToken: redacted(token),
+          scopes,
+          origins: [],
         },
         token,
       )
     }
     keys.insert(
       {
-        ...{ ...common, id: 'key_sandbox_publishable', kind: 'publishable' },
-        ...{ redactedToken: redacted(publishableKey), scopes: PUBLISHABLE_SCOPES, origins },
+        ...common,
+        id: 'key_sandbox_publishable',
+        kind: 'publishable',
+        redactedToken: redacted(publishableKey),
+        scopes: PUBLISHABLE_SCOPES,
+        origins,
       },
       publishableKey,
     )

@@ -67,8 +67,15 @@ export const newDelivery = (
   nowMs: number,
 ): WebhookDelivery => ({
   ...from,
-  ...{ id: `dlv_${randomUUID()}`, status: 'pending', attempts: 0, responseStatus: null },
-  ...{ createdMs: nowMs, lastAttemptMs: null, nextAttemptMs: nowMs, replayOf: null, originalMs: nowMs },
+  id: `dlv_${randomUUID()}`,
+  status: 'pending',
+  attempts: 0,
+  responseStatus: null,
+  createdMs: nowMs,
+  lastAttemptMs: null,
+  nextAttemptMs: nowMs,
+  replayOf: null,
+  originalMs: nowMs,
 })
 
 /** Open the deliveries in the store. */

@@ -214,7 +214,9 @@ class LaneDispatcher implements Dispatcher {
 const target = ({ id, applicationId }: WebhookEndpoint) => ({ endpointId: id, applicationId })
 
 const payload = ({ type, subject, envelope }: LoggedEvent) => ({
-  ...{ eventType: type, subject, envelope },
+  eventType: type,
+  subject,
+  envelope,
   eventId: eventEnvelope.parse(JSON.parse(envelope)).id,
 })
 

@@ -48,8 +48,13 @@ export const newEndpoint = (
   place: number,
   nowMs: number,
 ): WebhookEndpoint => ({
-  ...{ id: `whe_${randomUUID()}`, applicationId, ...choice, secret: newToken('whsec') },
-  ...{ place, createdMs: nowMs, updatedMs: nowMs },
+  id: `whe_${randomUUID()}`,
+  applicationId,
+  ...choice,
+  secret: newToken('whsec'),
+  place,
+  createdMs: nowMs,
+  updatedMs: nowMs,
 })
 
 /** Open the receivers in the store. */

@@ -114,6 +114,8 @@ function claimBorrowerFee(
 }
 
 const claimed = (entityType: string, channel: string, field: string, least: bigint): Expectation => ({
-  ...{ entityType, entityId: channel, field },
+  entityType,
+  entityId: channel,
+  field,
   expected: { op: 'gte', value: String(least) },
 })

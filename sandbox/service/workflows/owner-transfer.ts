@@ -126,7 +126,9 @@ function acceptanceLabel({ state, entry }: VaultRead): string {
 /** The unix second after which an offer may be accepted, and not in it: blocks of one second share it. */
 async function scheduleS({ address }: VaultRead, { block }: Snapshot, node: PublicClient): Promise<number> {
   const [, schedule] = await node.readContract({
-    ...{ address, abi: lendingVaultAbi, functionName: 'pendingDefaultAdmin' },
+    address,
+    abi: lendingVaultAbi,
+    functionName: 'pendingDefaultAdmin',
     blockNumber: block.number,
   })
   return schedule

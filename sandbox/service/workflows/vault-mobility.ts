@@ -67,7 +67,9 @@ function act(input: Input, { snapshot, freshness, principal }: Moment, { chainId
   return passed(vault.state, intents(chainId, [{ target: vault.address, calldata, label }]), [
     expected,
     {
-      ...{ entityType: 'vault_share_mobility', entityId: vault.address, field: 'mobilityEpoch' },
+      entityType: 'vault_share_mobility',
+      entityId: vault.address,
+      field: 'mobilityEpoch',
       expected: { op: 'gte', value: String(mobility.epoch + 1n) },
     },
   ])
@@ -104,7 +106,9 @@ function actionOf(
 ): { readonly calldata: Hex; readonly label: string; readonly expected: Expectation } {
   const abi = lendingVaultAbi
   const paused = (expected: boolean): Expectation => ({
-    ...{ entityType: 'vault_share_mobility', entityId: vault, field: 'shareMobilityPaused' },
+    entityType: 'vault_share_mobility',
+    entityId: vault,
+    field: 'shareMobilityPaused',
     expected,
   })
   switch (input.action) {
@@ -124,7 +128,9 @@ function actionOf(
         calldata: encodeFunctionData({ abi, functionName: 'setTransferProfile', args }),
         label: `Set the transfer profile to ${transferProfile}`,
         expected: {
-          ...{ entityType: 'vault_share_mobility', entityId: vault, field: 'transferProfile' },
+          entityType: 'vault_share_mobility',
+          entityId: vault,
+          field: 'transferProfile',
           expected: transferProfile,
         },
       }
@@ -136,11 +142,9 @@ function actionOf(
         calldata: encodeFunctionData({ abi, functionName: 'setTrustedRecipient', args }),
         label: trusted ? 'Trust a recipient of shares' : 'No longer trust a recipient of shares',
         expected: {
-          ...{
-            entityType: 'trusted_recipient',
-            entityId: entityIdOf(vault, recipientAddress),
-            field: 'trusted',
-          },
+          entityType: 'trusted_recipient',
+          entityId: entityIdOf(vault, recipientAddress),
+          field: 'trusted',
           expected: trusted,
         },
       }

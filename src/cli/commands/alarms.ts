@@ -53,7 +53,8 @@ async function tell(config: AlarmTargetConfig, source: string) {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   let taken = 0
   const target = createAlarmTarget(config, {
-    ...{ clock: systemClock, source },
+    clock: systemClock,
+    source,
     onDelivery: (_, outcome) => {
       if (outcome === 'delivered') taken += 1
       if (outcome !== 'delivered' || taken === 2) end()
@@ -69,7 +70,9 @@ async function tell(config: AlarmTargetConfig, source: string) {
 
 const KEY = createHash('sha256').update(randomUUID()).digest('hex').slice(0, 32)
 const TEST: Omit<Notice, 'key' | 'action' | 'atMs'> = {
-  ...{ code: 'alarms.test', about: '', severity: 'info' },
+  code: 'alarms.test',
+  about: '',
+  severity: 'info',
   message: 'This is a test: nothing is wrong.',
   fix: '',
 }

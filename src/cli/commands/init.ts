@@ -113,7 +113,9 @@ function refuseThere(file: string): void {
 type Env = Readonly<Record<string, string | undefined>>
 
 const text = (name: string, asks: string, fallback: string | null, shape = /./): Question => ({
-  ...{ name, asks, fallback },
+  name,
+  asks,
+  fallback,
   wrong: (answer) => (shape.test(answer) ? null : `"${answer}" is none`),
 })
 const parts = (answer: string): readonly string[] => answer.split(',').map((part) => part.trim())
@@ -147,7 +149,9 @@ async function lookAround(ask: Ask, env: Env): Promise<Around> {
     text('chain', 'the chain id, or `any` where the service serves one', 'any', /^(any|\d+)$/),
   )
   const deployment = await discover({
-    ...{ serviceUrl, secretKey: fromEnv(secretKey, env), nodes: nodes.map((node) => fromEnv(node, env)) },
+    serviceUrl,
+    secretKey: fromEnv(secretKey, env),
+    nodes: nodes.map((node) => fromEnv(node, env)),
     chainId: chain === 'any' ? undefined : Number(chain),
   })
   return { serviceUrl, nodes, secretKey, deployment }
@@ -238,19 +242,17 @@ async function compose(
   const { chainId, ...deployment } = await ownOf(found, agents, ask)
   const schema = relative(dirname(resolve(file)), SCHEMA)
   return {
-    ...{
-      environment,
-      directory,
-      chainId,
-      read: nodes,
-      send: nodes,
-      serviceUrl,
-      secretKey,
-      kms,
-      deployment,
-      agents,
-      schema,
-    },
+    environment,
+    directory,
+    chainId,
+    read: nodes,
+    send: nodes,
+    serviceUrl,
+    secretKey,
+    kms,
+    deployment,
+    agents,
+    schema,
     agree: Math.min(2, nodes.length),
     foreign: found.funds.filter((fund) => !deployment.funds.some(({ address }) => address === fund.address)),
   }

@@ -58,7 +58,9 @@ Give it where an instance runs: its configuration, its environment and its direc
       {
         signer: signerShownAs(signer, place.shared.signers, at),
         gone: names,
-        ...{ yes: yes === true, json: json === true, at },
+        yes: yes === true,
+        json: json === true,
+        at,
       },
       io,
     )
@@ -122,7 +124,8 @@ async function readSafeSigners(
     const live = shared.seats.filter(({ name }) => !name.startsWith('shadow:'))
     const found = evidence.forgotten === null ? null : amnesiaOf(evidence.forgotten)
     const signers = live.map(async ({ name, roles }) => ({
-      ...{ signer: name, roles },
+      signer: name,
+      roles,
       here: readSafeFile(place.directory, name) ?? found,
       fleet: set.find(({ seat }) => seat === name) ?? null,
       journal: await readSafe(reads, shared.chainId, name as Address),
@@ -134,7 +137,9 @@ async function readSafeSigners(
 }
 
 const evidencePlaceOf = ({ shared, directory, instance }: FleetPlace) => ({
-  ...{ store: shared.store, directory, instance },
+  store: shared.store,
+  directory,
+  instance,
 })
 
 function textOf({ signer, roles, here, fleet, journal }: SafeSigner, at: string): string {
@@ -182,7 +187,11 @@ async function leave(place: FleetPlace, asked: Asked, io: Io): Promise<number> {
   const config = await openRunConfig(place.file, { env: io.env, isWellKnown })
   const { shared } = place
   const plan = await planToLeave(config, {
-    ...{ seat: signer, gone, author: author(), roster: shared.roster, place: evidencePlaceOf(place) },
+    seat: signer,
+    gone,
+    author: author(),
+    roster: shared.roster,
+    place: evidencePlaceOf(place),
     seats: signers.map((each) => each.signer),
   })
   const isProven = plan.checks.every((check) => check.isProven)

@@ -55,16 +55,21 @@ export function compileRule(
   if (isApproval) checkApproval(leaves, source.params, path)
   checkBounds(leaves, context.relies, `${path}.params`)
   return {
-    ...{ id, when, optional: source.optional !== undefined, target, creation, abi, selector, isApproval },
-    ...{
-      leaves,
-      quotes: leaves.flatMap(({ quoted }) => factsIn(quoted)),
-      typedData,
-      inside,
-      denials: [],
-      valueWeiMax,
-      gasMax,
-    },
+    id,
+    when,
+    optional: source.optional !== undefined,
+    target,
+    creation,
+    abi,
+    selector,
+    isApproval,
+    leaves,
+    quotes: leaves.flatMap(({ quoted }) => factsIn(quoted)),
+    typedData,
+    inside,
+    denials: [],
+    valueWeiMax,
+    gasMax,
   }
 }
 

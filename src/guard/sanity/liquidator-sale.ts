@@ -63,7 +63,9 @@ export const venuesOf = (exits: SaleLimits['exits']): readonly (readonly [string
 /** Say what one sale sends to each venue at most. Pure. */
 export const sentTo = (exits: SaleLimits['exits']): readonly SentAtOnce[] =>
   Object.entries(exits).map(([pair, { saleAssetsMax: assets }]) => ({
-    ...{ place: `exits.${pair}.saleMax`, symbol: pair.split('/')[0] ?? '', assets },
+    place: `exits.${pair}.saleMax`,
+    symbol: pair.split('/')[0] ?? '',
+    assets,
   }))
 
 /**

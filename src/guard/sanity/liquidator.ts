@@ -260,7 +260,10 @@ export const liquidatorSanity: RoleSanity<LiquidationLimits> = {
     },
     // The tip is a part of the gas.
     {
-      ...{ of: 'tipShareMax', is: 'atMost', to: 'guard.sanity.gasShare', coversMore: true },
+      of: 'tipShareMax',
+      is: 'atMost',
+      to: 'guard.sanity.gasShare',
+      coversMore: true,
       otherwise: { of: '50 %', to: '90 %' },
     },
     { of: 'repayMax', is: 'atMost', to: 'limits.perWorkflow.movedMax', coversMore: true },

@@ -117,15 +117,21 @@ export function askEscrow(
     const winnable = partsOf(known.filter(isForIt), ({ winnableAmount }) => winnableAmount)
     // Without a limit nothing is allowed.
     const inAll = {
-      ...{ check: 'escrow_above_limit', of: 'in escrow', token: quote.address },
+      check: 'escrow_above_limit',
+      of: 'in escrow',
+      token: quote.address,
       assetsMax: limits.escrowAssetsMax[quote.symbol] ?? 0n,
     }
     const forIt = {
-      ...{ check: 'asset_escrow_above_limit', of: `in escrow for ${asset.symbol}`, token: quote.address },
+      check: 'asset_escrow_above_limit',
+      of: `in escrow for ${asset.symbol}`,
+      token: quote.address,
       assetsMax: own.escrowAssetsMax[quote.symbol] ?? 0n,
     }
     const inventory = {
-      ...{ check: 'inventory_above_limit', of: 'held or to be won', token: asset.address },
+      check: 'inventory_above_limit',
+      of: 'held or to be won',
+      token: asset.address,
       assetsMax: own.inventoryAssetsMax,
     }
     const holdings = [

@@ -99,7 +99,9 @@ export class ArchivedRecords extends WorkflowRecords {
     const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
     const rest: Rest = {
       instance: this.store.instance,
-      ...{ chainId, signer, nonces: slots.map(({ nonce }) => nonce) },
+      chainId,
+      signer,
+      nonces: slots.map(({ nonce }) => nonce),
       digests: attestation === undefined ? digests : [...digests, attestation.digest],
       ...(prepared === undefined ? {} : { requestId: prepared.answer.requestId }),
     }

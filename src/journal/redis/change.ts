@@ -65,7 +65,13 @@ function headOf({ next, reservation, revision, requestId, claimed }: Change): st
   const { id, role, opportunity, round, state, version, createdAtMs, updatedAtMs } = next
   const inShadow = state === 'shadowed'
   return JSON.stringify({
-    ...{ id, role, opportunity, round, state, createdAtMs, updatedAtMs },
+    id,
+    role,
+    opportunity,
+    round,
+    state,
+    createdAtMs,
+    updatedAtMs,
     version,
     live: !isTerminal(state),
     shadow: next.shadow === true,

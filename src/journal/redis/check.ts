@@ -51,8 +51,10 @@ export async function checkServer(line: Line, expected: Expected): Promise<Serve
   const db = /(?:^| )db=(\d+)/.exec(String(await line.call('CLIENT', 'INFO')))?.[1]
   if (db !== String(expected.db)) throw otherDatabase(db ?? 'none', expected.db)
   return {
-    ...{ runId: value('run_id'), version },
-    ...{ replicationId: value('master_replid'), replicationId2: value('master_replid2') },
+    runId: value('run_id'),
+    version,
+    replicationId: value('master_replid'),
+    replicationId2: value('master_replid2'),
   }
 }
 

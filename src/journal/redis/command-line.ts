@@ -51,7 +51,10 @@ export function openCommandLine({ endpoint, fleet }: FleetPlace, isFounded = tru
     server: nameOf(endpoint),
   })
   return {
-    ...{ keys, gen: () => gen, use: link.use, close: link.close },
+    keys,
+    gen: () => gen,
+    use: link.use,
+    close: link.close,
     read: (command, ...args) => link.use((line) => line.call(command, ...args)),
     run: (name, others, args) =>
       link.use(async (line) => {

@@ -28,7 +28,11 @@ type LineOptions = {
 export async function openLine(endpoint: Endpoint, { number, timeoutMs, name }: LineOptions): Promise<Line> {
   const { host, port, db, username, password, ca } = endpoint
   const redis = new Redis({
-    ...{ host, port, db, username, password: password?.() },
+    host,
+    port,
+    db,
+    username,
+    password: password?.(),
     ...(ca === undefined ? {} : { tls: { ca } }),
     connectionName: name,
     lazyConnect: true,

@@ -38,20 +38,27 @@ export function readHealth(line: CommandLine, store: Omit<StoreConfig, 'instance
     )
     const maxBytes = Number(value('maxmemory'))
     return {
-      ...{ server, version: value('redis_version'), role: value('role'), runId: value('run_id') },
+      server,
+      version: value('redis_version'),
+      role: value('role'),
+      runId: value('run_id'),
       upSeconds: Number(value('uptime_in_seconds')),
       memory: {
-        ...{ usedBytes: Number(value('used_memory')), maxBytes: maxBytes === 0 ? null : maxBytes },
+        usedBytes: Number(value('used_memory')),
+        maxBytes: maxBytes === 0 ? null : maxBytes,
         policy: value('maxmemory_policy'),
       },
       settings: await settingsOf(on),
       aof: {
-        ...{ lastWrite: value('aof_last_write_status'), lastRewrite: value('aof_last_bgrewrite_status') },
+        lastWrite: value('aof_last_write_status'),
+        lastRewrite: value('aof_last_bgrewrite_status'),
         isRewriting: value('aof_rewrite_in_progress') === '1',
       },
       replicas: { online: replicasOnline(info), wanted: store.replicas },
-      ...{ generation: gen ?? '', parents: parentsOf(parent) },
-      ...{ sequence: Number(seq), problem },
+      generation: gen ?? '',
+      parents: parentsOf(parent),
+      sequence: Number(seq),
+      problem,
     }
   })
 }

@@ -21,7 +21,8 @@ export type Following = {
 
 /** Name a generation that follows some, the sequences of which went as far as `seq` where anybody knows. */
 export const following = (parents: readonly string[], seq: number): Following => ({
-  ...{ gen: randomBytes(8).toString('hex'), parents: [...new Set(parents)] },
+  gen: randomBytes(8).toString('hex'),
+  parents: [...new Set(parents)],
   seq: seq + SEQUENCE_GAP,
 })
 
@@ -101,22 +102,24 @@ export async function leaveSafe(leaving: Leaving, fleet: string, line: CommandLi
   ]
   const budgetOf = (role: Role) => names.length + 1 + 3 * roles.indexOf(role)
   const asked = {
-    ...{ expected, server, fleet, format: FORMAT, seat_key: keys.seat('') },
-    ...{ gen: begins?.gen ?? expected, parents: begins?.parents.join(' ') ?? '', seq: begins?.seq ?? 0 },
-    ...{
-      controls: [...leaving.controls],
-      gone: leaving.gone,
-      next: signer.next,
-      values: [...leaving.values],
-    },
+    expected,
+    server,
+    fleet,
+    format: FORMAT,
+    seat_key: keys.seat(''),
+    gen: begins?.gen ?? expected,
+    parents: begins?.parents.join(' ') ?? '',
+    seq: begins?.seq ?? 0,
+    controls: [...leaving.controls],
+    gone: leaving.gone,
+    next: signer.next,
+    values: [...leaving.values],
     charged: leaving.charged.map((row) => ({
-      ...{
-        budget: budgetOf(row.role),
-        role: row.role,
-        id: row.workflowId,
-        at_ms: row.atMs,
-        text: encodeRecord(row),
-      },
+      budget: budgetOf(row.role),
+      role: row.role,
+      id: row.workflowId,
+      at_ms: row.atMs,
+      text: encodeRecord(row),
     })),
   }
   const all = [...names, ...budgets]

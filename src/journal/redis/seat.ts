@@ -36,8 +36,12 @@ export function seatOf(reply: unknown): SeatRecord | null {
   const [token, holder, beat, epoch, server, since] = Array.isArray(reply) ? reply : []
   if (typeof token !== 'string') return null
   return {
-    ...{ token, holder: String(holder), beat: String(beat) },
-    ...{ epoch: Number(epoch), server: String(server), sinceS: Number(since) },
+    token,
+    holder: String(holder),
+    beat: String(beat),
+    epoch: Number(epoch),
+    server: String(server),
+    sinceS: Number(since),
   }
 }
 

@@ -96,7 +96,14 @@ function reached(event: WorkflowEvent, before: Flow | undefined, known: Deployme
   const { id, role, workflowType, subject, state, summary, check = null, message = null } = event
   const atMs = Date.parse(event.at)
   return {
-    ...{ id, role, workflowType, subject, state, atMs, check, message },
+    id,
+    role,
+    workflowType,
+    subject,
+    state,
+    atMs,
+    check,
+    message,
     name: subjectName(subject, known),
     summary: summary ?? before?.summary ?? '',
     held: false,
@@ -119,10 +126,17 @@ function flowOf(workflow: Workflow, before: Flow | undefined, known: Deployment)
   const begun = [{ state: 'discovered', atMs: createdAtMs }]
   const steps = state === 'discovered' ? begun : [...begun, { state, atMs: updatedAtMs }]
   return {
-    ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
-    ...{ name: subjectName(proposal.subject, known), summary: proposal.summary },
-    ...{ atMs: updatedAtMs, held: isHeld(workflow) },
+    id,
+    role,
+    state,
+    workflowType: proposal.workflowType,
+    subject: proposal.subject,
+    name: subjectName(proposal.subject, known),
+    summary: proposal.summary,
+    atMs: updatedAtMs,
+    held: isHeld(workflow),
     steps: before?.steps ?? steps,
-    ...{ check: note?.check ?? null, message: note?.message ?? null },
+    check: note?.check ?? null,
+    message: note?.message ?? null,
   }
 }

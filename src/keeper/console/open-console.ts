@@ -32,7 +32,10 @@ export async function openConsole(config: RunConfig, deps: OpenDeps): Promise<Co
   return startConsole(
     { ...config.console, directory: config.directory },
     {
-      ...{ nowMs, monotonicMs, clean, log },
+      nowMs,
+      monotonicMs,
+      clean,
+      log,
       read: () => readParts(parts),
       why: (about) => whyOf(about, parts),
       act: async (deed, by) => doDeed(deed, by, { config, nowMs, live: () => liveOf(looked) }),

@@ -71,8 +71,12 @@ export async function readParts(deps: PartsDeps): Promise<Parts> {
 }
 
 const keeperOf = ({ looked, config, version, startedAtMs }: PartsDeps) => ({
-  ...{ environment: config.environment, chainId: config.chain.id, directory: config.directory },
-  ...{ version, startedAtMs, nowMs: looked.clock.nowMs() },
+  environment: config.environment,
+  chainId: config.chain.id,
+  directory: config.directory,
+  version,
+  startedAtMs,
+  nowMs: looked.clock.nowMs(),
   control: looked.control(),
   acts: config.fleet === undefined,
   standing: looked.standing().message,
@@ -118,7 +122,10 @@ function roleOf(
   const stopped = Map.groupBy(decided?.passedOver ?? [], ({ check }) => check)
   const key = state.type === 'up' ? state.role.vitals.key() : null
   return {
-    ...{ role, mode, signer: signer.address, state: state.type },
+    role,
+    mode,
+    signer: signer.address,
+    state: state.type,
     shows: Object.keys(board ?? {}),
     reason: state.type === 'down' ? `${state.reason.message}` : null,
     isByHand: positionOf(agent).does.byHand === true,
@@ -136,7 +143,9 @@ function roleOf(
     block: seen === null ? null : String(seen.chain.blockNumber),
     key: key?.said ?? null,
     safe: reasonsOf(signer.address, looked).map((reason) => ({
-      ...{ check: reason.check, message: reason.message, fix: wayOut(signer.address, reason) },
+      check: reason.check,
+      message: reason.message,
+      fix: wayOut(signer.address, reason),
     })),
   }
 }
@@ -149,10 +158,20 @@ const exampleOf = ([first]: Decision['passedOver']) => ({
 /** What of each limit is used, what is left of it, and when the first of it is free again. */
 function budgetsOf(used: Used, looked: HealthDeps) {
   const lineOf = (role: string, { name, part, left, limit, freesAtMs }: BudgetState) => ({
-    ...{ role, budget: name, used: part, left, most: limit, freesAtMs },
+    role,
+    budget: name,
+    used: part,
+    left,
+    most: limit,
+    freesAtMs,
   })
   const bareOf = (role: string, budget: string, part: number) => ({
-    ...{ role, budget, used: part, left: null, most: null, freesAtMs: null },
+    role,
+    budget,
+    used: part,
+    left: null,
+    most: null,
+    freesAtMs: null,
   })
   const ofRoles = [...new Set(rolesOf(looked).map(({ agent }) => agent.role))].flatMap((role) => {
     const keys = atWork(looked).filter((each) => each.role === role)
@@ -191,12 +210,25 @@ function approvalOf({ id, role, signer, chainId, proposal, hold }: Workflow, { c
     ...(shown?.changes ?? []).flatMap(({ field, from, to }) => [field, from ?? '', to]),
   ]
   return {
-    ...{ id, role, signer, chainId, workflowType: proposal.workflowType, subject: proposal.subject },
+    id,
+    role,
+    signer,
+    chainId,
+    workflowType: proposal.workflowType,
+    subject: proposal.subject,
     name: subjectName(proposal.subject, config.deployment),
     summary: proposal.summary,
-    ...{ check: hold?.check, message: hold?.message, hash: hold?.hash, untilMs: hold?.untilMs },
-    ...{ calls: shown?.calls, effects: shown?.effects, changes: shown?.changes, day: shown?.day },
-    ...{ askedBy: shown?.askedBy, quorum: shown?.quorum, approvers: shown?.approvers },
+    check: hold?.check,
+    message: hold?.message,
+    hash: hold?.hash,
+    untilMs: hold?.untilMs,
+    calls: shown?.calls,
+    effects: shown?.effects,
+    changes: shown?.changes,
+    day: shown?.day,
+    askedBy: shown?.askedBy,
+    quorum: shown?.quorum,
+    approvers: shown?.approvers,
     approvedBy: hold?.approvals.map(({ by }) => by),
     /** Where people have to prove who they are, or a part of it cannot be shown here, a command is given instead. */
     here: config.fleet === undefined && shown?.approvers === null && texts.every(isWhole),

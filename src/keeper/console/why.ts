@@ -71,10 +71,15 @@ export async function findWhy(about: string, journal: Reads, known: Deployment):
 }
 
 const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known: Deployment) => ({
-  ...{ id, role, state, workflowType: proposal.workflowType, subject: proposal.subject },
+  id,
+  role,
+  state,
+  workflowType: proposal.workflowType,
+  subject: proposal.subject,
   name: subjectName(proposal.subject, known),
   summary: proposal.summary,
-  ...{ check: note?.check ?? null, message: note?.message ?? null },
+  check: note?.check ?? null,
+  message: note?.message ?? null,
   figures: reasonText(proposal, known),
   transactions: slots.map(({ nonce, inclusion, attempts }) => ({
     nonce,
@@ -83,7 +88,11 @@ const workflowOf = ({ id, role, proposal, state, note, slots }: Workflow, known:
 })
 
 const decisionOf = ({ atMs, role, subject, check, message, reason }: DecisionRow, known: Deployment) => ({
-  ...{ atMs, role, subject, check, message },
+  atMs,
+  role,
+  subject,
+  check,
+  message,
   name: subjectName(subject, known),
   figures: reasonText({ reason, subject }, known),
 })

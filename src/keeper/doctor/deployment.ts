@@ -36,7 +36,9 @@ export async function examineDeployment(
   const codes = pins.map(({ of, error }) => failedBy('code', placeOf(of, deployment), error))
   const unlike = units.map(({ of, message, fix }) =>
     failed(message.startsWith('The symbol') ? 'symbol' : 'units', placeOf(of, deployment), {
-      ...{ code: 'deployment.units_differ', message, fix },
+      code: 'deployment.units_differ',
+      message,
+      fix,
     }),
   )
   return [

@@ -47,13 +47,23 @@ export type Finding = {
 type Wrong = { readonly code: string; readonly message: string; readonly fix: string }
 
 export const passed = (check: Check, about: string, message: string): Finding => ({
-  ...{ check, about, state: 'ok', code: 'ok', message },
+  check,
+  about,
+  state: 'ok',
+  code: 'ok',
+  message,
 })
 export const warned = (check: Check, about: string, wrong: Wrong): Finding => ({
-  ...{ check, about, state: 'warning', ...wrong },
+  check,
+  about,
+  state: 'warning',
+  ...wrong,
 })
 export const failed = (check: Check, about: string, wrong: Wrong): Finding => ({
-  ...{ check, about, state: 'failing', ...wrong },
+  check,
+  about,
+  state: 'failing',
+  ...wrong,
 })
 
 /** Say what an error says; one that is no error of ours is a defect, and fails as well. Pure. */

@@ -22,7 +22,9 @@ export async function examineNodes(
 ): Promise<{ readonly findings: readonly Finding[]; readonly headMs: number | null }> {
   const all = (['read', 'send'] as const).flatMap((use) =>
     nodes[use].map((url, index) => ({
-      ...{ name: `${use}-${index + 1}`, path: `chain.nodes.${use}[${index}]`, reads: use === 'read' },
+      name: `${use}-${index + 1}`,
+      path: `chain.nodes.${use}[${index}]`,
+      reads: use === 'read',
       url: url.reveal(),
     })),
   )

@@ -77,7 +77,11 @@ function dutyState(memory: DutyMemory, nowMs: number): DutyState {
   const made = dues.flatMap(({ lastAtMs }) => lastAtMs ?? [])
   const next = dues.map(({ sinceMs }) => sinceMs).filter((atMs) => atMs > nowMs)
   return {
-    ...{ role, startedAtMs, lastActAtMs, lastProposalAtMs, actsSinceStart },
+    role,
+    startedAtMs,
+    lastActAtMs,
+    lastProposalAtMs,
+    actsSinceStart,
     late: late.slice(0, SHOWN_MAX),
     lateCount: late.length,
     lateMs: Math.max(0, ...late.map(({ lateMs }) => lateMs)),
@@ -170,7 +174,11 @@ export function createDutyBook({ role, nowMs, due, budgets, newest }: DutyBookOp
   const times = (all: readonly Workflow[], timeOf: (workflow: Workflow) => number) =>
     all.length === 0 ? null : Math.max(...all.map(timeOf))
   let memory: DutyMemory = {
-    ...{ role, startedAtMs: nowMs(), last: null, refusals: [], actsSinceStart: 0 },
+    role,
+    startedAtMs: nowMs(),
+    last: null,
+    refusals: [],
+    actsSinceStart: 0,
     lastActAtMs: times(newest.filter(hasActed), ({ updatedAtMs }) => updatedAtMs),
     lastProposalAtMs: times(newest, ({ createdAtMs }) => createdAtMs),
   }
@@ -212,8 +220,12 @@ const blind = ({ freshness: { ok, message } }: Moment, subject: string): readonl
     ? []
     : [
         {
-          ...{ what: 'fresh reads', subject, sinceMs: null, graceMs: STALE_GRACE_MS },
-          ...{ check: 'observation_not_fresh', message },
+          what: 'fresh reads',
+          subject,
+          sinceMs: null,
+          graceMs: STALE_GRACE_MS,
+          check: 'observation_not_fresh',
+          message,
         },
       ]
 

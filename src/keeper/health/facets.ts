@@ -38,7 +38,10 @@ export function createFacets({ find, clock, log, reports }: FacetsDeps): Facets 
     log[facet.state === 'ok' ? 'info' : 'warn']('a facet changed', { ...what, because, why: message, fix })
     const at = new Date(clock.nowMs()).toISOString()
     reports.emit({
-      ...{ type: 'facet', at, ...what, message },
+      type: 'facet',
+      at,
+      ...what,
+      message,
       ...(fix === undefined ? {} : { fix }),
       ...(because === undefined ? {} : { because }),
     })
@@ -98,7 +101,12 @@ function facetOf(
       : { ...finding.error, code: finding.error.code, message: finding.error.shortMessage }
   const sinceMs = before?.code === code ? before.sinceMs : nowMs
   return {
-    ...{ facet, about, state, code, message, sinceMs },
+    facet,
+    about,
+    state,
+    code,
+    message,
+    sinceMs,
     ...(fix === undefined ? {} : { fix }),
     ...(because === undefined ? {} : { because }),
   }

@@ -39,7 +39,8 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     seatsFinding(deps.standing()),
     chainFinding(
       {
-        ...{ nodes: deps.nodes(), waitsFor: deps.waitsFor() },
+        nodes: deps.nodes(),
+        waitsFor: deps.waitsFor(),
         unread: deps.terms().flatMap((term) => term.unread() ?? []),
         headAgeMs: ageMs(headAtMs, nowMs),
         headAgeMsMax: leastOf(atWork(deps).map(({ vitals }) => vitals.headAgeMsMax)),

@@ -23,7 +23,11 @@ export function controlFindings({ pulled, isUnreadable, directory }: Control): r
     const on = pulled.filter((each) => each.switch === facet)
     if (on.length === 0) return [{ facet, about: '', state: 'ok', message: 'off' }]
     return on.map((each) => ({
-      ...{ facet, about: each.role ?? '', state: 'failing', isSaid: true, isSure: true },
+      facet,
+      about: each.role ?? '',
+      state: 'failing',
+      isSaid: true,
+      isSure: true,
       error: pulledError(each, directoryText(directory)),
     }))
   }

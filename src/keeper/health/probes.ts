@@ -35,7 +35,8 @@ export function createProbes(deps: HealthDeps): Probes {
   const head = every(HEAD_MS, async () => (await deps.nodes()?.recent()) ?? null)
   const journal = every(JOURNAL_MS, () => writeFailed(deps))
   const balances = createRenewed(() => readBalances(deps), {
-    ...{ clock, onFailed: () => undefined },
+    clock,
+    onFailed: () => undefined,
     // While the chain is not followed yet, there was nobody to ask.
     everyMs: ({ size }) => (size === 0 ? HEAD_MS : BALANCES_MS),
   })

@@ -180,7 +180,9 @@ export function signerFinding(
   if (fix === undefined) return { ...where, state: 'ok', message: 'not SAFE' }
   const message = [...doubts.map(({ text }) => text), ...ofFleet].join(' ')
   return {
-    ...{ ...where, state: 'failing', isSaid: true },
+    ...where,
+    state: 'failing',
+    isSaid: true,
     error: new RolekeeperError('signer.safe', message, { fix, retry: 'later' }),
   }
 }

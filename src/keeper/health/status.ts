@@ -30,14 +30,22 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
     const used = await usedNow(looked)
     const gauges = readGauges(looked, used)
     return {
-      ...{ at: iso(clock.nowMs()), environment: config.environment, chainId: config.chain.id },
-      ...{ directory: config.directory, version, startedAt },
+      at: iso(clock.nowMs()),
+      environment: config.environment,
+      chainId: config.chain.id,
+      directory: config.directory,
+      version,
+      startedAt,
       auditHead: headText(looked.kept().audit.head),
       ready: facets.every(({ state }) => state !== 'failing'),
       facets: facets.map(({ sinceMs, ...facet }) => ({ ...facet, since: iso(sinceMs) })),
       roles: rolesOf(looked).map((place) => roleStatus(place, { gauges, used, money: money.last() })),
       nodes: gauges.nodes.map(({ node, state, headNumber, blocksBehind, errors }) => ({
-        ...{ node, state, blocksBehind, errors, head: headNumber === null ? null : String(headNumber) },
+        node,
+        state,
+        blocksBehind,
+        errors,
+        head: headNumber === null ? null : String(headNumber),
       })),
       approvals: liveOf(looked).flatMap((workflow) => {
         const { id, role, proposal, hold } = workflow
@@ -65,24 +73,38 @@ function roleStatus(
   const duty = state.type === 'up' ? state.role.duties() : null
   const budgets = state.type === 'up' ? used.statesOf(role, [state.role]) : []
   return {
-    ...{ role, mode, signer: signer.address, state: state.type },
+    role,
+    mode,
+    signer: signer.address,
+    state: state.type,
     why: state.type === 'down' ? state.reason.shortMessage : null,
     lastAct: isoOf(duty?.lastActAtMs ?? null),
     lastProposal: isoOf(duty?.lastProposalAtMs ?? null),
     nextDue: isoOf(duty?.nextDueAtMs ?? null),
-    ...{ acts: duty?.actsSinceStart ?? 0, lookedAt: duty?.lookedAt ?? null },
+    acts: duty?.actsSinceStart ?? 0,
+    lookedAt: duty?.lookedAt ?? null,
     late: (duty?.late ?? []).map(({ what, subject, sinceMs, amount, check, message }) => ({
-      ...{ what, subject, message, since: iso(sinceMs) },
-      ...{ amount: amount ?? null, check: check ?? null },
+      what,
+      subject,
+      message,
+      since: iso(sinceMs),
+      amount: amount ?? null,
+      check: check ?? null,
     })),
     lateCount: duty?.lateCount ?? 0,
     because: [...(duty?.nothingBecause ?? [])],
     budgets: budgets.map(({ name, part, used, limit, left, freesAtMs }) => ({
-      ...{ name, part, used, limit, left, frees: isoOf(freesAtMs) },
+      name,
+      part,
+      used,
+      limit,
+      left,
+      frees: isoOf(freesAtMs),
     })),
     exposureUsdMicros: String(figures?.exposureUsdMicros ?? 0n),
     inventory: figures?.inventory ?? {},
-    ...{ live: figures?.workflowsLive ?? 0, held: figures?.workflowsHeld ?? 0 },
+    live: figures?.workflowsLive ?? 0,
+    held: figures?.workflowsHeld ?? 0,
     realizedTodayUsdMicros: money?.[role]?.realizedUsdMicros ?? null,
     markedTodayUsdMicros: money?.[role]?.markedUsdMicros ?? null,
   }

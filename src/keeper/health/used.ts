@@ -41,8 +41,10 @@ export async function readUsed(
   const rows = (await journal?.spending(null, edgesMs, '').catch(() => undefined))?.rows
   if (rows === undefined)
     return {
-      ...{ ofRole: () => ({ budgets: {}, allowances: {} }), statesOf: () => [] },
-      ...{ ofCap: {}, statesOfCap: [] },
+      ofRole: () => ({ budgets: {}, allowances: {} }),
+      statesOf: () => [],
+      ofCap: {},
+      statesOfCap: [],
     }
   const live = rows.filter(({ shadow }) => shadow !== true)
   return {

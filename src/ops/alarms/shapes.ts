@@ -24,7 +24,10 @@ const headOf = ({ code, about }: Notice) => (about === '' ? code : `${code} (${a
 
 /** Write a notice as our own JSON. Pure. */
 export const webhookBody = (notice: Notice, source: string) => ({
-  ...{ version: 1, source, ...notice, runbook: runbookOf(notice.code) },
+  version: 1,
+  source,
+  ...notice,
+  runbook: runbookOf(notice.code),
   at: new Date(notice.atMs).toISOString(),
 })
 
@@ -53,13 +56,20 @@ const SUMMARY_MAX = 1_024
 
 /** Write a notice as an event of PagerDuty's Events API v2. Pure. */
 export const pagerdutyBody = (notice: Notice, source: string, routingKey: string) => ({
-  ...{ routing_key: routingKey, event_action: notice.action, dedup_key: notice.key },
+  routing_key: routingKey,
+  event_action: notice.action,
+  dedup_key: notice.key,
   payload: {
     summary: printable(`${headOf(notice)}: ${notice.message}`, SUMMARY_MAX),
-    ...{ source, severity: notice.severity, timestamp: new Date(notice.atMs).toISOString() },
-    ...{ component: notice.about, class: notice.code },
+    source,
+    severity: notice.severity,
+    timestamp: new Date(notice.atMs).toISOString(),
+    component: notice.about,
+    class: notice.code,
     custom_details: {
-      ...{ message: notice.message, fix: notice.fix, runbook: runbookOf(notice.code) },
+      message: notice.message,
+      fix: notice.fix,
+      runbook: runbookOf(notice.code),
       ...(notice.approval === undefined ? {} : { approval: notice.approval }),
     },
   },

@@ -72,7 +72,9 @@ export function createAlarmTarget(config: AlarmTargetConfig, deps: TargetDeps): 
     const { headers, body } = requestOf(config, notice, source)
     try {
       const answer = await request(config.url.reveal(), {
-        ...{ dispatcher: agent, method: 'POST', body: JSON.stringify(body) },
+        dispatcher: agent,
+        method: 'POST',
+        body: JSON.stringify(body),
         headers: { ...headers, 'content-type': 'application/json' },
         signal: AbortSignal.any([stop.signal, AbortSignal.timeout(ANSWER_MS)]),
       })

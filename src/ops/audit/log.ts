@@ -129,7 +129,7 @@ class Writer implements AuditLog {
     if (this.#pending.length === 1) setImmediate(() => void this.#write(false))
   }
 
-  #take(record: { readonly at: string; readonly kind: string }): void {
+  #take(record: { readonly at: string; readonly kind: string; readonly [fact: string]: unknown }): void {
     const { line, head } = lineAfter(this.#head, record)
     this.#head = head
     this.#waitingSinceMs ??= this.#deps.monotonicMs()
@@ -146,7 +146,8 @@ class Writer implements AuditLog {
 
   readonly state = (): AuditState => ({
     head: this.#headOnDisk,
-    ...{ waitingSinceMs: this.#waitingSinceMs, damage: this.#damage },
+    waitingSinceMs: this.#waitingSinceMs,
+    damage: this.#damage,
   })
 
   #now(): string {
@@ -200,7 +201,9 @@ class Writer implements AuditLog {
     const gone = segments.slice(0, Math.max(0, segments.length + 1 - this.#deps.segmentsMax))
     const before = segments[gone.length]?.first ?? seq + 1
     this.#take({
-      ...{ at: this.#now(), kind: 'segment', prev: hash },
+      at: this.#now(),
+      kind: 'segment',
+      prev: hash,
       ...(gone.length === 0 ? {} : { dropped: { before } }),
     })
     return { name, head: this.#head, gone }

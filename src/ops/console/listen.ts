@@ -31,7 +31,8 @@ function listenError(host: string, port: number, cause: NodeJS.ErrnoException): 
   if (cause.code === 'EADDRINUSE') {
     return new RolekeeperError('console.port_in_use', `Port ${port} on ${host} is in use.`, {
       fix: 'stop the process that holds it, or set another console.port ("0" takes a free one)',
-      ...{ facts, cause },
+      facts,
+      cause,
     })
   }
   return new RolekeeperError(

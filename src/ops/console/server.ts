@@ -94,7 +94,10 @@ export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Con
   const write = (part: unknown) =>
     JSON.stringify(part, (_, value: unknown) => (typeof value === 'string' ? clean(value) : value))
   const streams = createStreams({
-    ...{ nowMs: deps.nowMs, monotonicMs: deps.monotonicMs, read: deps.read, write },
+    nowMs: deps.nowMs,
+    monotonicMs: deps.monotonicMs,
+    read: deps.read,
+    write,
     onFailed: (error) => deps.log.warn('the console could not be read', {}, error),
   })
   const app = fastify({
@@ -213,7 +216,10 @@ function serveSessions(app: FastifyInstance, access: Access, { isFull }: Pick<St
         .send({ code: 'console.link', message, fix: 'ask for another: rolekeeper console' })
     }
     reply.setCookie(cookieName(request), access.cookieOf(session), {
-      ...{ httpOnly: true, sameSite: 'strict', path: '/', expires: new Date(session.untilMs) },
+      httpOnly: true,
+      sameSite: 'strict',
+      path: '/',
+      expires: new Date(session.untilMs),
     })
     // Once: a browser sends a cookie to every port of a host, and whoever listens at another could act with it.
     return reply.send({ ...shown(session), token: access.tokenOf(session) })
@@ -229,7 +235,9 @@ function serveSessions(app: FastifyInstance, access: Access, { isFull }: Pick<St
 
 const unknownPerson = (reply: FastifyReply) =>
   reply.code(401).send({
-    ...{ code: 'console.no_session', message: 'Nobody is signed in here.', fix: 'run: rolekeeper console' },
+    code: 'console.no_session',
+    message: 'Nobody is signed in here.',
+    fix: 'run: rolekeeper console',
   })
 
 type Served = ConsoleDeps & {

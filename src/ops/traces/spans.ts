@@ -151,7 +151,10 @@ const slotSpan = ({
 }: SlotEvent): EndedSpan => {
   const endMs = Date.parse(event.at)
   return {
-    ...{ name: SLOT_STAGES[state], ...traceOf(id), startMs: endMs - durationMs, endMs },
+    name: SLOT_STAGES[state],
+    ...traceOf(id),
+    startMs: endMs - durationMs,
+    endMs,
     attributes: {
       'rolekeeper.workflow.id': id,
       'rolekeeper.role': role,

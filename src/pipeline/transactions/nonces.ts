@@ -94,7 +94,10 @@ export async function watchChain(deps: ChainViewDeps): Promise<ChainView> {
     return reconciling
   }
   const canonical = await followCanonicalChain({
-    ...{ nodes, clock: deps.clock, signers, onFailed: deps.onFailed },
+    nodes,
+    clock: deps.clock,
+    signers,
+    onFailed: deps.onFailed,
     lastFinal: stored === null ? null : storedBlock.parse(JSON.parse(stored)),
     doubtedFrom: doubted === null ? null : BigInt(doubted),
     onFinal: ({ number, hash }) => journal.setValue(key, JSON.stringify({ number: String(number), hash })),

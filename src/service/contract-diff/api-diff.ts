@@ -38,7 +38,10 @@ export function compareContract(theirs: JsonObject): Comparison {
     const place = placeOf(entry)
     if (mine.has(key) || moved.has(place)) continue
     differences.push({
-      ...{ kind: 'operation_extra', where: place, ours: 'none', theirs: 'there' },
+      kind: 'operation_extra',
+      where: place,
+      ours: 'none',
+      theirs: 'there',
       change: 'add an entry to OPERATIONS in src/service/contract/operations.ts, if it is wanted.',
     })
   }
@@ -68,12 +71,18 @@ function missing(entry: Entry, others: readonly Entry[]): Difference {
   const where = placeOf(entry)
   if (renamed === undefined)
     return {
-      ...{ kind: 'operation_missing', where, ours: 'there', theirs: 'none' },
+      kind: 'operation_missing',
+      where,
+      ours: 'there',
+      theirs: 'none',
       change: `nothing that uses \`${id}\` can run here; ask the operator, or remove the entry from OPERATIONS in src/service/contract/operations.ts.`,
     }
   const place = placeOf(renamed)
   return {
-    ...{ kind: 'path', where, ours: where, theirs: place },
+    kind: 'path',
+    where,
+    ours: where,
+    theirs: place,
     change: `set method and path of \`${id}\` in OPERATIONS in src/service/contract/operations.ts to ${place}.`,
   }
 }
@@ -86,13 +95,19 @@ function compareOperation(both: Both, ours: Entry, theirs: Entry): readonly Diff
   const [mine, other] = [credentialsOf(both.ours, ours), credentialsOf(both.theirs, theirs)]
   if (mine !== other)
     differences.push({
-      ...{ kind: 'credentials', where, ours: mine, theirs: other },
+      kind: 'credentials',
+      where,
+      ours: mine,
+      theirs: other,
       change: `${change}: permits ${other}.`,
     })
   const scope = theirs.node['x-required-scope']
   if (scope !== undefined && scope !== ours.node['x-required-scope'])
     differences.push({
-      ...{ kind: 'scope', where, ours: String(ours.node['x-required-scope']), theirs: String(scope) },
+      kind: 'scope',
+      where,
+      ours: String(ours.node['x-required-scope']),
+      theirs: String(scope),
       change: `${change}: scope ${String(scope)}; give the keys that use it this scope.`,
     })
   differences.push(...compareParameters(both, ours, theirs))
@@ -181,8 +196,10 @@ function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Dif
         (each) => each.place === 'query' && role !== undefined && ALIKE[role].test(each.name),
       )
       return {
-        ...{ kind: 'parameter', where: role === undefined ? where : `query parameter ${name}` },
-        ...{ ours: `${place} ${name}`, theirs: like === undefined ? 'none' : `query ${like.name}` },
+        kind: 'parameter',
+        where: role === undefined ? where : `query parameter ${name}`,
+        ours: `${place} ${name}`,
+        theirs: like === undefined ? 'none' : `query ${like.name}`,
         change:
           role === undefined
             ? `ask the operator how a change is kept from happening twice without ${name}.`
@@ -197,7 +214,10 @@ function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Dif
     )
     .map(
       ({ name, place }): Difference => ({
-        ...{ kind: 'parameter', where, ours: 'none', theirs: `${place} ${name}, required` },
+        kind: 'parameter',
+        where,
+        ours: 'none',
+        theirs: `${place} ${name}, required`,
         change: `add it to \`${String(ours.node.operationId)}\` in src/service/contract/operations.ts.`,
       }),
     )
@@ -234,7 +254,10 @@ function headerNames({ ours, theirs }: Both): readonly Difference[] {
     if (b === undefined || same(a, b)) return []
     return [
       {
-        ...{ kind: 'header', where: `header ${a}`, ours: a, theirs: b },
+        kind: 'header',
+        where: `header ${a}`,
+        ours: a,
+        theirs: b,
         change: `set service.assumptions.${path}: ${b}.`,
       },
     ]

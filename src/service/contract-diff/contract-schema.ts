@@ -38,7 +38,11 @@ export function follow(document: JsonObject, node: unknown): JsonObject | undefi
 }
 
 const ANY: SchemaView = {
-  ...{ types: new Set<string>(), values: null, members: null, required: new Set<string>(), closed: false },
+  types: new Set<string>(),
+  values: null,
+  members: null,
+  required: new Set<string>(),
+  closed: false,
   items: undefined,
 }
 

@@ -47,7 +47,10 @@ export function compareSchemas(both: Both, ours: unknown, theirs: unknown, at: P
   const [mine, other] = [viewOf(both.ours, ours), viewOf(both.theirs, theirs)]
   const [given, taken] = at.side === 'answer' ? [other, mine] : [mine, other]
   const difference = (kind: DifferenceKind, a: string, b: string, where = at.where): Difference => ({
-    ...{ kind, where, ours: a, theirs: b },
+    kind,
+    where,
+    ours: a,
+    theirs: b,
     change: `${at.change}.`,
   })
   if (!typesFit(given, taken)) return [difference('type', typesText(mine), typesText(other))]

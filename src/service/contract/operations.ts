@@ -169,8 +169,16 @@ const list = <P extends `/${string}`, S extends z.ZodType>(
   schema: S,
   ...assumed: readonly Assumed[]
 ): Entry<P, S, 'collection', false> => ({
-  ...{ method: 'GET', path, summary, ...needs, rowsOf: null, fields: false, changes: false, body: null },
-  ...{ answer: { kind: 'collection', schema }, assumed },
+  method: 'GET',
+  path,
+  summary,
+  ...needs,
+  rowsOf: null,
+  fields: false,
+  changes: false,
+  body: null,
+  answer: { kind: 'collection', schema },
+  assumed,
 })
 
 const read = <P extends `/${string}`, S extends z.ZodType, const F extends boolean = false>(
@@ -180,10 +188,18 @@ const read = <P extends `/${string}`, S extends z.ZodType, const F extends boole
   schema: S,
   ...assumed: readonly Assumed[]
 ): Entry<P, S, 'one', F> => ({
-  ...{ method: 'GET', path, summary, permits: needs.permits, scope: needs.scope },
+  method: 'GET',
+  path,
+  summary,
+  permits: needs.permits,
+  scope: needs.scope,
   // Absent, F is false.
-  ...{ rowsOf: null, fields: (needs.fields ?? false) as F, changes: false, body: null },
-  ...{ answer: { kind: 'one', schema }, assumed },
+  rowsOf: null,
+  fields: (needs.fields ?? false) as F,
+  changes: false,
+  body: null,
+  answer: { kind: 'one', schema },
+  assumed,
 })
 
 const write = <
@@ -200,8 +216,16 @@ const write = <
   schema: S,
   ...assumed: readonly Assumed[]
 ) => ({
-  ...{ method, path, summary, ...needs, rowsOf: null, fields: false as const, changes: true as const, body },
-  ...{ answer: { kind: 'one' as const, schema }, assumed },
+  method,
+  path,
+  summary,
+  ...needs,
+  rowsOf: null,
+  fields: false as const,
+  changes: true as const,
+  body,
+  answer: { kind: 'one' as const, schema },
+  assumed,
 })
 
 /** Assumed: what a GraphQL request and its answer hold, after the GraphQL specification's HTTP transport. */

@@ -113,8 +113,11 @@ class EventFeed implements Feed {
     // What happened before the service was met without a cursor was given by nobody.
     if (this.#cursor.value() === null) this.#hints.oweSweep()
     this.#polling = createPolling({
-      ...{ client: deps.client, clock: deps.clock, stop: this.#stop.signal },
-      ...{ cursor: this.#cursor, hints: this.#hints },
+      client: deps.client,
+      clock: deps.clock,
+      stop: this.#stop.signal,
+      cursor: this.#cursor,
+      hints: this.#hints,
       onPage: (unreadable) => {
         this.#state.lastMessageAtMs = this.#monotonicMs
         this.#state.unreadable += unreadable

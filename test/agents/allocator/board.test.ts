@@ -12,8 +12,12 @@ const shown = (changes: Partial<Moment & AllocatorSeen>) => {
 }
 
 const move = {
-  ...{ workflowType: 'role.allocator.vaultDeallocate', kind: 'deallocate', subject: VAULT, occurrence: '1' },
-  ...{ input: { marketAddress: BTC_MARKET, assets: String(usd(500_000)) }, summary: 'take 500,000 back' },
+  workflowType: 'role.allocator.vaultDeallocate',
+  kind: 'deallocate',
+  subject: VAULT,
+  occurrence: '1',
+  input: { marketAddress: BTC_MARKET, assets: String(usd(500_000)) },
+  summary: 'take 500,000 back',
 } as unknown as Proposal
 
 it.each([
@@ -24,8 +28,14 @@ it.each([
   (_, decision, around, check) => {
     const [first, other] = board(observation(around), decision).allocations ?? []
     expect(first).toMatchObject({
-      ...{ subject: VAULT, market: 'sBTC/sUSD', held: '2,000,000 sUSD', target: '1,500,000 sUSD' },
-      ...{ heldPart: 0.4, targetPart: 0.3, capPart: 0.8, check },
+      subject: VAULT,
+      market: 'sBTC/sUSD',
+      held: '2,000,000 sUSD',
+      target: '1,500,000 sUSD',
+      heldPart: 0.4,
+      targetPart: 0.3,
+      capPart: 0.8,
+      check,
     })
     expect(other).toMatchObject({
       market: 'sETH/sUSD',

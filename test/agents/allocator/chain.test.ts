@@ -30,15 +30,14 @@ beforeAll(async () => {
   canonical = await scene.index()
   const { rpcUrl, chainId } = scene.chain
   nodes = await createNodes({
-    ...{
-      chainId,
-      read: [rpcUrl],
-      send: [rpcUrl],
-      agree: 1,
-      finality: 'finalized' as const,
-      timeoutMs: 5_000,
-    },
-    ...{ pollMs: 50, clock: systemClock },
+    chainId,
+    read: [rpcUrl],
+    send: [rpcUrl],
+    agree: 1,
+    finality: 'finalized' as const,
+    timeoutMs: 5_000,
+    pollMs: 50,
+    clock: systemClock,
   })
   const at = (name: Parameters<Scene['at']>[0]) => lower(scene.at(name))
   pins = {
@@ -48,8 +47,10 @@ beforeAll(async () => {
       { address: at('sETH'), symbol: 'sETH', decimals: 18 },
     ],
     markets: [BTC, ETH].map((side) => ({
-      ...{ address: at(side.market), loanAsset: at('sUSD') },
-      ...{ collateralAsset: at(side.collateral), oracle: at(side.oracle) },
+      address: at(side.market),
+      loanAsset: at('sUSD'),
+      collateralAsset: at(side.collateral),
+      oracle: at(side.oracle),
     })),
     vaults: [{ address: at('primeVault') }, { address: at('growthVault') }],
     funds: [],
@@ -109,13 +110,12 @@ async function observe(
     outside: async () => ({ ok: false, check: 'none', message: 'none' }),
   }
   return observeAgent(allocator, policy(), { previous, book: null, armed: new Map() }, deps, {
-    ...{
-      signer,
-      chainId: scene.chain.chainId,
-      ours: [signer],
-      ...NOTHING_AROUND,
-    },
-    ...{ deployment: pins, priorityFeePerGasWei: 1_000_000_000n },
+    signer,
+    chainId: scene.chain.chainId,
+    ours: [signer],
+    ...NOTHING_AROUND,
+    deployment: pins,
+    priorityFeePerGasWei: 1_000_000_000n,
     limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
   })
 }
@@ -128,7 +128,10 @@ async function carryOut(proposal: Proposal) {
     .map((one) => ({ ...one, assets: -one.assets }))
   const supplies = moves.filter(({ assets }) => assets > 0n)
   await scene.client.sendTransactionSync({
-    ...{ ...SENT, gas: 3_000_000n, account: signer, to: proposal.subject as Address },
+    ...SENT,
+    gas: 3_000_000n,
+    account: signer,
+    to: proposal.subject as Address,
     data: encodeFunctionData({
       abi: lendingVaultAbi,
       functionName: 'reallocate',
@@ -150,7 +153,9 @@ describe('on a real chain', () => {
     expect(growth?.exit).toMatchObject({ kind: 'notice', noticeS: 10, durationCompatible: true })
     expect(prime?.allocations[0]).toMatchObject({
       listing: { approved: true, allocationEnabled: true, relativeCapBps: 8_000 },
-      ...{ listed: true, relativeCapBps: 8_000, absoluteCapAssets: usd('4000000') },
+      listed: true,
+      relativeCapBps: 8_000,
+      absoluteCapAssets: usd('4000000'),
     })
     expect(seen.markets.map(({ curve }) => 'unknown' in curve)).toEqual([false, false])
     const again = await observe(seen)
@@ -191,17 +196,19 @@ describe('on a real chain', () => {
     const idle = (await observe()).vaults[1]?.books?.idleAssets ?? 0n
     const market = scene.at('ethMarket')
     await scene.client.writeContractSync({
-      ...{ ...SENT, account: signer, address: growth, abi: lendingVaultAbi, functionName: 'allocate' },
+      ...SENT,
+      account: signer,
+      address: growth,
+      abi: lendingVaultAbi,
+      functionName: 'allocate',
       args: [market, idle],
     })
     await scene.client.writeContractSync({
-      ...{
-        ...SENT,
-        account: admin,
-        address: growth,
-        abi: lendingVaultAbi,
-        functionName: 'requestWithdrawal',
-      },
+      ...SENT,
+      account: admin,
+      address: growth,
+      abi: lendingVaultAbi,
+      functionName: 'requestWithdrawal',
       args: [usd('300000') * 10n ** 6n, admin],
     })
     await scene.client.increaseTime({ seconds: 6 })
@@ -213,7 +220,11 @@ describe('on a real chain', () => {
     await carryOut(proposal)
     await scene.client.increaseTime({ seconds: 10 })
     await scene.client.writeContractSync({
-      ...{ ...SENT, account: admin, address: growth, abi: lendingVaultAbi, functionName: 'processQueue' },
+      ...SENT,
+      account: admin,
+      address: growth,
+      abi: lendingVaultAbi,
+      functionName: 'processQueue',
       args: [1n],
     })
     const after = await observe()

@@ -222,7 +222,8 @@ describe('yield', () => {
 
   it('leaves no market for yield so far that it is lent out beyond its kink', () => {
     const rich = ethMarket({
-      ...{ debtAssets: usd(300_000_000), cashAssets: usd(100_000_000) },
+      debtAssets: usd(300_000_000),
+      cashAssets: usd(100_000_000),
       curve: curve({ baseRatePerSecondWad: 10n ** 10n }),
     })
     const moves = movesIn(only(decideOn({ markets: [market(), rich] })))

@@ -26,8 +26,13 @@ it('owes the first request that what is idle does not pay, from its lead on, lat
   })
   const [request] = owed({ vaults: [look] })
   expect(request).toMatchObject({
-    ...{ what: 'redemption', subject: VAULT, sinceMs: 980_000, untilMs: 1_080_000, graceMs: 50_000 },
-    ...{ amount: '200,000 sUSD', usdMicros: 200_000_000_000n },
+    what: 'redemption',
+    subject: VAULT,
+    sinceMs: 980_000,
+    untilMs: 1_080_000,
+    graceMs: 50_000,
+    amount: '200,000 sUSD',
+    usdMicros: 200_000_000_000n,
   })
   expect(request, 'it is proposed').not.toHaveProperty('check')
   const later = vault({ books: queue(300_000, { dueAtS: 5_000, shares: shares(400_000) }) })

@@ -87,7 +87,11 @@ function observed({
     vaults: [
       vault({
         books: books({
-          ...{ totalAssets: total, totalShares: shares, idleAssets: amount(idle), bufferBps, queuedAssets },
+          totalAssets: total,
+          totalShares: shares,
+          idleAssets: amount(idle),
+          bufferBps,
+          queuedAssets,
           queueEnd: queuedAssets > 0n ? 2n : 1n,
           requests:
             queuedAssets > 0n ? [{ dueAtS: due ? 0 : 9_999_999, shares: queuedAssets * 10n ** 6n }] : [],
@@ -237,23 +241,20 @@ const lane: fc.Arbitrary<Lane> = fc
   })
   .map(({ supplied, used, ours, room, kink, steep, touchCost }) => ({
     rate: { base: 0.01 / YEAR_S, slope1: 0.05 / YEAR_S, slope2: steep / YEAR_S, kink },
-    ...{
-      lenderShare: 1,
-      borrowed: supplied * used,
-      usual: [],
-      lasts: 1,
-      ours: 0,
-      others: supplied * (1 - ours),
-      held: supplied * ours,
-    },
-    ...{
-      least: supplied * ours * used,
-      most: supplied * (ours + room),
-      supplyLeast: 0,
-      lossRate: 0,
-      ...{ lentWorth: 0, learnedRate: 0 },
-      touchCost,
-    },
+    lenderShare: 1,
+    borrowed: supplied * used,
+    usual: [],
+    lasts: 1,
+    ours: 0,
+    others: supplied * (1 - ours),
+    held: supplied * ours,
+    least: supplied * ours * used,
+    most: supplied * (ours + room),
+    supplyLeast: 0,
+    lossRate: 0,
+    lentWorth: 0,
+    learnedRate: 0,
+    touchCost,
   }))
 const pool = fc.record({
   lanes: fc.array(lane, { minLength: 1, maxLength: 4 }),

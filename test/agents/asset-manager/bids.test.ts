@@ -163,7 +163,8 @@ describe('a position that is worth more to us than it costs', () => {
     expect(said).toEqual({
       of: ['bid', 'lane:liquid', 'asset:liquid:sBTC', `seller:liquid:${SELLER}`],
       // 98 % of 99 % of 50,000, less 0.25 %.
-      ...{ worthUsdMicros: 48_388_725_000n, markUsdMicros: 48_388_725_000n },
+      worthUsdMicros: 48_388_725_000n,
+      markUsdMicros: 48_388_725_000n,
     })
     const valued = (seen: Seen) => {
       const reason = bidsOf(seen)[0]?.reason

@@ -13,21 +13,25 @@ const shown = (changes: Partial<Moment & ManagerSeen>) => {
 it('shows a lot with its reserve, our limit and what is decided of it', () => {
   const [row] = shown({ lots: [lot()] })
   expect(row).toMatchObject({
-    ...{ subject: `${HOUSE}:1`, venue: 'acquisition', status: 'open', what: '1 sBTC, liquid' },
-    ...{ reserve: '30,000 sUSD', reserveAmount: 30_000, closesAtS: NOW_S + 10, bids: [] },
+    subject: `${HOUSE}:1`,
+    venue: 'acquisition',
+    status: 'open',
+    what: '1 sBTC, liquid',
+    reserve: '30,000 sUSD',
+    reserveAmount: 30_000,
+    closesAtS: NOW_S + 10,
+    bids: [],
   })
   expect(row?.check).not.toBeNull()
 })
 
 it('tells our fund from others, the highest bid first', () => {
   const bidOf = (fundAddress: string, whole: number, status: string) => ({
-    ...{
-      id: `${HOUSE}:1:${whole}`,
-      fundAddress,
-      assets: String(usd(whole)),
-      placedAt: iso(NOW_S - 5),
-      status,
-    },
+    id: `${HOUSE}:1:${whole}`,
+    fundAddress,
+    assets: String(usd(whole)),
+    placedAt: iso(NOW_S - 5),
+    status,
   })
   const bids = [bidOf(FUND, 31_000, 'outbid'), bidOf(RIVAL_FUND, 32_000, 'leading')]
   const [row] = shown({ lots: [lot({ bids } as never)] })

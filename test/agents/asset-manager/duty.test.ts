@@ -31,13 +31,12 @@ it('owes a bid from the last call on, late after half of it, and says what keeps
   const closesAtMs = (NOW_S + 10) * 1_000
   const [bid] = owed({ lots: [lot()], nativeBalanceWei: 0n })
   expect(bid).toMatchObject({
-    ...{
-      what: 'lot bid',
-      subject: `${HOUSE}:1`,
-      sinceMs: null,
-      check: 'out_of_funds',
-    },
-    ...{ untilMs: closesAtMs - closeMarginS * 1_000, graceMs: (lastCallS - closeMarginS) * 500 },
+    what: 'lot bid',
+    subject: `${HOUSE}:1`,
+    sinceMs: null,
+    check: 'out_of_funds',
+    untilMs: closesAtMs - closeMarginS * 1_000,
+    graceMs: (lastCallS - closeMarginS) * 500,
   })
   expect(bid).not.toHaveProperty('chosen')
 })
@@ -72,7 +71,12 @@ it('owes what is declared and not so yet, with what keeps it', () => {
 
 it('owes one setting of a vault at a time, and what a person has to pin', () => {
   const settings: ManagerPolicy['declared']['vaultSettings'][number] = {
-    ...{ vault: 'Vault', baseAsset: 'sUSD', markets: [], allocators: [], curators: [], channels: [] },
+    vault: 'Vault',
+    baseAsset: 'sUSD',
+    markets: [],
+    allocators: [],
+    curators: [],
+    channels: [],
     managers: [{ address: RIVAL, granted: true }],
     fees: { managementFeeBps: 50, performanceFeeBps: 0, recipient: 'self' },
     allowLoosening: true,

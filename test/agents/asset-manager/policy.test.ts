@@ -24,8 +24,15 @@ const SETTINGS = ['declared', 'vaultSettings', 0] as const
 const NOBODY = `0x${'0'.repeat(40)}`
 const SELF_GRANTED = { address: 'self', granted: 'true' }
 const CHANNEL = {
-  ...{ channel: 'partner', name: 'Partner', symbol: 'ptn', reseller: 'self', curator: 'self' },
-  ...{ shareClass: 'Retail', resellerFee: '5 %', borrowerFee: '20 %', cap: '1 sUSD' },
+  channel: 'partner',
+  name: 'Partner',
+  symbol: 'ptn',
+  reseller: 'self',
+  curator: 'self',
+  shareClass: 'Retail',
+  resellerFee: '5 %',
+  borrowerFee: '20 %',
+  cap: '1 sUSD',
 }
 
 describe('the shipped strategy', () => {

@@ -4,9 +4,14 @@ import type { FundHoldingResource, FundResource } from '../../../src/service/con
 import { FUND, fund, fundRow, iso, lotRow, moment, NOW_S, POSITION, policy, RIVAL, usd } from './fixtures.ts'
 
 const SOLD: FundHoldingResource = {
-  ...{ id: `${FUND}:1`, positionId: POSITION.toUpperCase(), fundAddress: FUND, assetLane: 'liquid' },
-  ...{ holdingStatus: 'disposed', disposedAt: iso(NOW_S) },
-  ...{ transferPriceAssets: String(usd(30_000)), recoveryValueAssets: String(usd(33_000)) },
+  id: `${FUND}:1`,
+  positionId: POSITION.toUpperCase(),
+  fundAddress: FUND,
+  assetLane: 'liquid',
+  holdingStatus: 'disposed',
+  disposedAt: iso(NOW_S),
+  transferPriceAssets: String(usd(30_000)),
+  recoveryValueAssets: String(usd(33_000)),
 }
 const of = (changes: Partial<FundHoldingResource>, row: Partial<FundResource> = {}) => {
   const holdings = [{ ...SOLD, ...changes }]

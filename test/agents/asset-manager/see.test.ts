@@ -58,10 +58,20 @@ const SAID: Readonly<Record<string, unknown>> = {
   appraise: usd(50_000),
   lot: {
     terms: {
-      ...{ positionId: POSITION, lane: wordOf('restricted'), market: MARKET, borrower: BORROWER, asset: BTC },
-      ...{ amount: 1n, quoteAsset: USD, reserveAssets: 1n, closesAt: 1n },
+      positionId: POSITION,
+      lane: wordOf('restricted'),
+      market: MARKET,
+      borrower: BORROWER,
+      asset: BTC,
+      amount: 1n,
+      quoteAsset: USD,
+      reserveAssets: 1n,
+      closesAt: 1n,
     },
-    ...{ seller: SELLER, state: 1, bestBidder: RIVAL_FUND, bestAssets: usd(31_000) },
+    seller: SELLER,
+    state: 1,
+    bestBidder: RIVAL_FUND,
+    bestAssets: usd(31_000),
   },
   read: [7n, 8n, 9n, 1],
   totalBadDebt: 3n,
@@ -82,8 +92,11 @@ const SAID: Readonly<Record<string, unknown>> = {
   listing: { approved: true, allocationEnabled: false, relativeCapBps: 7, absoluteCapAssets: 8n },
   vaults: [getAddress(VAULT)],
   feeConfig: {
-    ...{ managementFeeBps: 1, performanceFeeBps: 2, borrowerManagerFeeBps: 3 },
-    ...{ recipient: getAddress(RIVAL), curatorRecipient: zeroAddress },
+    managementFeeBps: 1,
+    performanceFeeBps: 2,
+    borrowerManagerFeeBps: 3,
+    recipient: getAddress(RIVAL),
+    curatorRecipient: zeroAddress,
   },
   routing: [getAddress(MARKET)],
   liquidityBufferBps: 5,
@@ -192,13 +205,24 @@ describe('a look', () => {
     const contracts = [...deployment.contracts, { name: 'partner', address: RIVAL_FUND }]
     const account = { address: RIVAL, granted: true } as const
     const declared: Declared['vaultSettings'][number] = {
-      ...{ vault: 'Vault', baseAsset: 'sUSD', allowLoosening: true, managers: [], allocators: [account] },
+      vault: 'Vault',
+      baseAsset: 'sUSD',
+      allowLoosening: true,
+      managers: [],
+      allocators: [account],
       curators: [{ ...account, address: 'self' }],
       markets: [{ market: 'market', absoluteCapAssets: 1n, relativeCapBps: 1, allocationEnabled: true }],
       channels: [
         {
-          ...{ channel: 'partner', name: 'P', symbol: 'p', reseller: RIVAL, curator: 'self', capAssets: 3n },
-          ...{ shareClass: 'Retail', resellerFeeBps: 1, borrowerFeeBps: 2 },
+          channel: 'partner',
+          name: 'P',
+          symbol: 'p',
+          reseller: RIVAL,
+          curator: 'self',
+          capAssets: 3n,
+          shareClass: 'Retail',
+          resellerFeeBps: 1,
+          borrowerFeeBps: 2,
           blocked: [{ address: 'everyone', blocked: true }],
         },
       ],
@@ -207,14 +231,12 @@ describe('a look', () => {
     const of = (said: typeof SAID) => look(said, {}, assets, contracts, [declared], markets).seen
     const found = of(SAID)
     expect(found.vaults[0]?.settings).toEqual({
-      ...{
-        asset: USD,
-        totalAssets: 9n,
-        owner: SIGNER,
-        pendingOwner: null,
-        tighteningLocked: true,
-        routing: [MARKET],
-      },
+      asset: USD,
+      totalAssets: 9n,
+      owner: SIGNER,
+      pendingOwner: null,
+      tighteningLocked: true,
+      routing: [MARKET],
       listings: new Map([[MARKET, { ...Object(SAID.listing), heldAssets: 6n, admitted: true }]]),
       roles: new Map([
         [`allocator:${RIVAL}`, true],
@@ -223,22 +245,28 @@ describe('a look', () => {
       ]),
       fees: { ...Object(SAID.feeConfig), recipient: RIVAL },
       terms: {
-        ...{
-          liquidityBufferBps: 5,
-          exitTermKind: 1,
-          noticeSeconds: 60,
-          intervalSeconds: 0,
-          maturityTimestamp: 0,
-        },
-        ...{ minDepositAssets: 3n, maxDepositAssets: 4n },
+        liquidityBufferBps: 5,
+        exitTermKind: 1,
+        noticeSeconds: 60,
+        intervalSeconds: 0,
+        maturityTimestamp: 0,
+        minDepositAssets: 3n,
+        maxDepositAssets: 4n,
       },
     })
     expect(found.channels).toEqual([
       {
-        ...{ name: 'partner', address: RIVAL_FUND },
+        name: 'partner',
+        address: RIVAL_FUND,
         figures: {
-          ...{ vault: VAULT, reseller: RIVAL, curator: SIGNER, shareClass: 'Retail' },
-          ...{ resellerFeeBps: 1, borrowerFeeBps: 2, capAssets: 3n, blocked: new Map([[RIVAL_FUND, true]]) },
+          vault: VAULT,
+          reseller: RIVAL,
+          curator: SIGNER,
+          shareClass: 'Retail',
+          resellerFeeBps: 1,
+          borrowerFeeBps: 2,
+          capAssets: 3n,
+          blocked: new Map([[RIVAL_FUND, true]]),
         },
       },
     ])

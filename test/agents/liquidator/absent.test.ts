@@ -118,15 +118,13 @@ async function decideOn(words: Said): Promise<Decision | null> {
     const seen = await observeLiquidator(
       { service, nodes, pins, clock: systemClock },
       {
-        ...{
-          signer,
-          chainId,
-          armed,
-          ours: [],
-          ...NOTHING_AROUND,
-          priorityFeePerGasWei: 0n,
-          previous: null,
-        },
+        signer,
+        chainId,
+        armed,
+        ours: [],
+        ...NOTHING_AROUND,
+        priorityFeePerGasWei: 0n,
+        previous: null,
         limits: { ageMsMax: 60_000, blockLagMax: 3n, headAgeMsMax: 60_000 },
       },
     )
@@ -142,15 +140,14 @@ beforeAll(async () => {
   canonical = await scene.index()
   const { rpcUrl, chainId } = scene.chain
   const real = await createNodes({
-    ...{
-      chainId,
-      read: [rpcUrl],
-      send: [rpcUrl],
-      agree: 1,
-      finality: 'finalized' as const,
-      timeoutMs: 5_000,
-    },
-    ...{ pollMs: 50, clock: systemClock },
+    chainId,
+    read: [rpcUrl],
+    send: [rpcUrl],
+    agree: 1,
+    finality: 'finalized' as const,
+    timeoutMs: 5_000,
+    pollMs: 50,
+    clock: systemClock,
   })
   const sides = [BTC, ETH]
   const at = (name: Parameters<Scene['at']>[0]) => lower(scene.at(name))
@@ -162,8 +159,10 @@ beforeAll(async () => {
       ...sides.map(({ collateral, decimals }) => ({ address: at(collateral), symbol: collateral, decimals })),
     ],
     markets: sides.map((side) => ({
-      ...{ address: at(side.market), loanAsset: at('sUSD') },
-      ...{ collateralAsset: at(side.collateral), oracle: at(side.oracle) },
+      address: at(side.market),
+      loanAsset: at('sUSD'),
+      collateralAsset: at(side.collateral),
+      oracle: at(side.oracle),
     })),
     vaults: [{ address: at('primeVault') }, { address: at('growthVault') }],
   }
@@ -227,7 +226,8 @@ function remembering(real: Nodes): Nodes {
 
 /** What a proposal is, without the sums that a figure read from the chain instead of the service moves a little. */
 const essence = ({ kind, subject, input }: Proposal) => ({
-  ...{ kind, subject },
+  kind,
+  subject,
   input: Object.fromEntries(Object.entries(input).filter(([name]) => !name.endsWith('Assets'))),
 })
 const sums = ({ input }: Proposal) => [input.repayAssets, input.minCollateralAssets].map(Number)
@@ -306,7 +306,9 @@ describe('whatever the service leaves out, blanks, renames or adds', () => {
     const entity = { entityType: 'credit_facility', entityId: 'm:v:b', field: 'debtShares', expected: '1' }
     const hash = `0x${'1'.repeat(64)}` as const
     const progress = {
-      ...{ requestId: 'wf-1', workflowType: 'role.liquidator.liquidate', status: 'final_success' },
+      requestId: 'wf-1',
+      workflowType: 'role.liquidator.liquidate',
+      status: 'final_success',
       transactions: [{ order: 0, chainId: 1, txHash: hash, status: 'final_success', blockNumber: '12' }],
       canonicalPostconditions: [{ ...entity, satisfied: true, blockNumber: '12' }],
       freshness: { status: 'current', lagSeconds: 0, blockNumber: '12' },

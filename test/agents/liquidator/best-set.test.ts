@@ -49,7 +49,9 @@ const optionsOf = (
 
 const choicesOf = (all: readonly Option[]) =>
   all.map(({ group, room, seizes, ...rest }) => ({
-    ...{ position: String(group), room: String(room), takes: seizes },
+    position: String(group),
+    room: String(room),
+    takes: seizes,
     ...rest,
   }))
 const shared = ({ rooms, ...limits }: Limits) => ({
@@ -192,7 +194,10 @@ describe('the best set', () => {
       return bestSet(
         optionsOf(options, rooms).map((one) => ({ ...one, room: 0 })),
         {
-          ...{ cash: 10_000, rooms, countMax: 5, floor: 1 },
+          cash: 10_000,
+          rooms,
+          countMax: 5,
+          floor: 1,
         },
       ).value
     }

@@ -13,10 +13,17 @@ const shown = (changes: Partial<Observation<LiquidatorSeen>> = {}) => {
 it('shows a borrower with its health, debt, collateral and prices, and what is proposed of it', () => {
   const [position] = shown()
   expect(position).toMatchObject({
-    ...{ subject: `${MARKET}:${BORROWER}`, market: 'sBTC/sUSD', borrower: BORROWER, check: 'proposed' },
-    ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC', debts: [] },
+    subject: `${MARKET}:${BORROWER}`,
+    market: 'sBTC/sUSD',
+    borrower: BORROWER,
+    check: 'proposed',
+    debt: '41,000 sUSD',
+    debtUsd: 41_000,
+    collateral: '1 sBTC',
+    debts: [],
     // 80 % of 51,250 is what is owed.
-    ...{ price: '50,000 sUSD', liquidatedBelow: '51,250.00 sUSD' },
+    price: '50,000 sUSD',
+    liquidatedBelow: '51,250.00 sUSD',
   })
   expect(position?.health).toBeCloseTo(0.9756, 4)
 })
@@ -27,7 +34,9 @@ it('shows a borrower once, however many vaults it owes, with all of its debt and
   const rows = shown({ facilities: [facility(half), facility({ ...half, vaultAddress: other })] })
   expect(rows).toMatchObject([
     {
-      ...{ debt: '41,000 sUSD', debtUsd: 41_000, collateral: '1 sBTC' },
+      debt: '41,000 sUSD',
+      debtUsd: 41_000,
+      collateral: '1 sBTC',
       debts: [
         { vault: VAULT, debt: '20,500 sUSD' },
         { vault: other, debt: '20,500 sUSD' },
@@ -64,6 +73,8 @@ it('claims no figure that it does not have', () => {
     market: '?/?',
     debt: '?',
     debtUsd: null,
-    ...{ collateral: '?', price: '?', liquidatedBelow: '?' },
+    collateral: '?',
+    price: '?',
+    liquidatedBelow: '?',
   })
 })

@@ -109,8 +109,10 @@ it('prices gas with the tip that the fee policy pays, and what three transaction
 
 describe('the price of native coin', () => {
   const source = {
-    ...{ contract: 'ethReferenceOracle', ageSMax: 60 },
-    ...{ priceUsdMicrosMin: 500_000_000n, priceUsdMicrosMax: 10_000_000_000n },
+    contract: 'ethReferenceOracle',
+    ageSMax: 60,
+    priceUsdMicrosMin: 500_000_000n,
+    priceUsdMicrosMax: 10_000_000_000n,
   }
   const rules = policy({ gas: { ...policy().gas, nativePriceUsdMicros: source } })
   const counted = (changes: Partial<typeof NATIVE> | null) => {
@@ -556,7 +558,8 @@ describe('the sale of all that is seized', () => {
 describe('a claim and its gas', () => {
   const at = (collateralAssets: bigint, baseFeePerGasWei: bigint) =>
     observation({
-      ...{ facilities: [], claims: [claim({ collateralAssets })] },
+      facilities: [],
+      claims: [claim({ collateralAssets })],
       chain: { ...observation().chain, baseFeePerGasWei },
     })
 

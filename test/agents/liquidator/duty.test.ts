@@ -12,13 +12,12 @@ const owed = (changes: Partial<Observation<LiquidatorSeen>> = {}, rules = policy
   return due(seen, decide(seen, rules), rules)
 }
 const workflow = {
-  ...{
-    workflowId: 'w1',
-    workflowType: 'role.liquidator.liquidate' as const,
-    kind: 'liquidate',
-    subject: SUBJECT,
-  },
-  ...{ occurrence: '1', exposure: { token: LOAN, assets: 1n, usdMicros: 30_000_000_000n } },
+  workflowId: 'w1',
+  workflowType: 'role.liquidator.liquidate' as const,
+  kind: 'liquidate',
+  subject: SUBJECT,
+  occurrence: '1',
+  exposure: { token: LOAN, assets: 1n, usdMicros: 30_000_000_000n },
   input: { marketAddress: MARKET, borrowerAddress: facility().borrower, minCollateralAssets: '1' },
 } as const
 const reverted = (endedAtMs: number) => {

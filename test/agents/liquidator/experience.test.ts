@@ -18,7 +18,9 @@ function after(...cases: readonly Case[]): Proposal {
 }
 const plain = after()
 const figures = ({ reason: { learnedBps, seizedExpectedBy, soldExpectedBy } }: Proposal) => ({
-  ...{ learnedBps, seizedExpectedBy, soldExpectedBy },
+  learnedBps,
+  seizedExpectedBy,
+  soldExpectedBy,
 })
 const addedBps = ({ reason }: Proposal) => Number(reason.haircutBps) - Number(plain.reason.haircutBps)
 

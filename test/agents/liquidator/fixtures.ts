@@ -101,7 +101,10 @@ export const observation = (
   references: { ethReferenceOracle: NATIVE },
   exits: [],
   deployment: {
-    ...{ assets: [], vaults: [], funds: [], contracts: [] },
+    assets: [],
+    vaults: [],
+    funds: [],
+    contracts: [],
     markets: [{ address: MARKET, loanAsset: LOAN, collateralAsset: BTC, oracle: ORACLE }],
   },
   ours: [],

@@ -105,7 +105,11 @@ function rulesOf(strategy: Generated<typeof strategies>): LiquidatorPolicy {
 function ended(state: Ended['state'], usdMicros: bigint): Ended {
   return {
     ...inFlight({ subject: 'elsewhere', occurrence: 'before', input: { marketAddress: LOAN } }),
-    ...{ kind: 'liquidate', state, begunAtMs: 0, endedAtMs: observation().nowMs - 3_000_000, check: null },
+    kind: 'liquidate',
+    state,
+    begunAtMs: 0,
+    endedAtMs: observation().nowMs - 3_000_000,
+    check: null,
     exposure: { token: LOAN, assets: usdMicros, usdMicros },
   }
 }

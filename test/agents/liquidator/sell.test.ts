@@ -61,7 +61,8 @@ describe('what was seized', () => {
     // $100,000 of it: said to lose 0.3 %, and 0.1 % by its size.
     expect(sale.said).toEqual({
       of: ['sale', 'sale:sBTC/sUSD'],
-      ...{ markUsdMicros: 100_000_000_000n, worthUsdMicros: 99_600_000_000n },
+      markUsdMicros: 100_000_000_000n,
+      worthUsdMicros: 99_600_000_000n,
       brings: { token: LOAN, assets: pays(200_000_000n) },
     })
     expect(soldIn({}, policy({ exitDiscountBpsMax: 500 })).input.assets).toBe(String(HELD))
@@ -82,15 +83,17 @@ describe('what was seized', () => {
     const { input, exposure } = soldIn({})
     const endedAtMs = seen().nowMs - 1_000
     const ended = (state: Ended['state'], ageMs: number): Ended => ({
-      ...{
-        workflowId: 'w',
-        workflowType: 'own.liquidator.sell',
-        kind: 'sell',
-        subject: SUBJECT,
-        occurrence: '1',
-      },
-      ...{ input, exposure, state, check: null },
-      ...{ begunAtMs: endedAtMs - ageMs - 1, endedAtMs: endedAtMs - ageMs },
+      workflowId: 'w',
+      workflowType: 'own.liquidator.sell',
+      kind: 'sell',
+      subject: SUBJECT,
+      occurrence: '1',
+      input,
+      exposure,
+      state,
+      check: null,
+      begunAtMs: endedAtMs - ageMs - 1,
+      endedAtMs: endedAtMs - ageMs,
     })
     const backOff = policy().lostRace.subjectBackOffS * 1_000
     const until = (...recent: readonly Ended[]) => decided({ recent }).lookAgainAtMs

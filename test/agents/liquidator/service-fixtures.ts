@@ -255,8 +255,12 @@ export async function observeLiquidator(
   const clock = { ...systemClock, nowMs, monotonicMs: nowMs }
   const { rows, ...deps } = depsOf(lists, nodes, clock)
   const book = createBook(riskBook, {
-    ...{ rows, clock, chainId: known.chainId, limits: known.limits },
-    ...{ onSwept: () => {}, onSweepFailed: () => {} },
+    rows,
+    clock,
+    chainId: known.chainId,
+    limits: known.limits,
+    onSwept: () => {},
+    onSweepFailed: () => {},
   })
   await book.sweepIfDue()
   const waves = { ...deps, nodes, ofWallets: rows.ofWallets, dataFeeWei: () => 0n }

@@ -7,11 +7,18 @@ import type { Rival } from '../../../agents/protocol/rival.ts'
 import { BORROWER, LOAN, MARKET, observation, policy } from './fixtures.ts'
 
 const race = (shareBps: number, state: Ended['state'], check: string | null = null): Ended => ({
-  ...{ workflowId: 'w', workflowType: 'role.liquidator.liquidate', kind: 'liquidate', subject: 'elsewhere' },
-  ...{ occurrence: 'before', input: { marketAddress: MARKET, borrowerAddress: BORROWER } },
+  workflowId: 'w',
+  workflowType: 'role.liquidator.liquidate',
+  kind: 'liquidate',
+  subject: 'elsewhere',
+  occurrence: 'before',
+  input: { marketAddress: MARKET, borrowerAddress: BORROWER },
   exposure: { token: LOAN, assets: 0n, usdMicros: 0n },
   offer: { tipWei: 0n, shareBps },
-  ...{ state, check, begunAtMs: 0, endedAtMs: 0 },
+  state,
+  check,
+  begunAtMs: 0,
+  endedAtMs: 0,
 })
 const races = (shareBps: number, won: number, lost: number) => [
   ...Array.from({ length: won }, () => race(shareBps, 'succeeded')),

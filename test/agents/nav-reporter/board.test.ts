@@ -17,8 +17,11 @@ it('shows a report with what each source says, the band around their median, and
   })
   const apart = Number(RULES.reports.recoveryFund?.outlierBps) / 10_000
   expect(nav).toMatchObject({
-    ...{ subject: 'recoveryFund', reported: '1.040000', reportedValue: 1.04 },
-    ...{ reportedAtS: NOW_S - 30, nextDueAtS: NOW_S + 60 },
+    subject: 'recoveryFund',
+    reported: '1.040000',
+    reportedValue: 1.04,
+    reportedAtS: NOW_S - 30,
+    nextDueAtS: NOW_S + 60,
     sources: [
       { source: 'administrator', text: '1.040000', value: 1.04, asOfS: NOW_S, check: null },
       { source: 'custodian' },
@@ -44,7 +47,9 @@ it('says of a source that is silent why it counts for nothing, and draws no band
 
 it('has no report where none was accepted, and none of what its policy does not name', () => {
   expect(shown({ scheduled: typeSeen(NONE) })[0]).toMatchObject({
-    ...{ reported: null, reportedAtS: null, reportedValue: null },
+    reported: null,
+    reportedAtS: null,
+    reportedValue: null,
   })
   const seen = observation({ name: 'other' }, moment())
   expect(board(seen, { proposals: [], passedOver: [] }, RULES).navs).toEqual([])

@@ -33,7 +33,9 @@ const view = { type: 'function', name: 'a', stateMutability: 'view', inputs: [],
 const mark = { contract: '$asset', args: [], decimals: 18, highWaterValue: view, accruesSince: view } as const
 /** Fees of a fund that pays them out. */
 const MARKED = {
-  ...{ performanceFeeBps: 1_000n, carryRateBps: 2_000n, preferredReturnBps: 800n },
+  performanceFeeBps: 1_000n,
+  carryRateBps: 2_000n,
+  preferredReturnBps: 800n,
   mark,
 } as never
 
@@ -386,7 +388,7 @@ describe('what stops a report', () => {
 
   test('holidays that are all over, which a person hears of from the day after the last one on', () => {
     const calendar = (holidays: readonly string[]) => ({
-      ...{ calendar: { cron: '* * * * *', timeZone: 'Pacific/Kiritimati', holidays, onHoliday: 'skip' } },
+      calendar: { cron: '* * * * *', timeZone: 'Pacific/Kiritimati', holidays, onHoliday: 'skip' },
     })
     const at = (...holidays: readonly string[]) => {
       const strategy = strategyText() as { reports: { recoveryFund: Record<string, unknown> } }
@@ -426,7 +428,10 @@ describe('what stops a report', () => {
 
   test('a fund without shares, which is nobody’s alarm', () => {
     const none = readings(GROSS).map(({ source }) => ({
-      ...{ ok: false as const, source, message: '', known: [] },
+      ok: false as const,
+      source,
+      message: '',
+      known: [],
       check: source === 'holdings' ? 'fund_without_shares' : 'source_status',
     }))
     const last = decided({ readings: none }).passedOver.at(-1)

@@ -32,9 +32,13 @@ const calendar = (cron: string, holidays: readonly string[] = [], timeZone = 'Eu
 const christmases = Array.from({ length: 9 }, (_, index) => `${2026 + index}-12-25`)
 
 const marked = {
-  ...{ performanceFee: '10 %', carryRate: '20 %', preferredReturn: '8 %' },
+  performanceFee: '10 %',
+  carryRate: '20 %',
+  preferredReturn: '8 %',
   mark: {
-    ...{ contract: 'fundLens', args: ['$asset'], decimals: '18' },
+    contract: 'fundLens',
+    args: ['$asset'],
+    decimals: '18',
     highWaterValue: 'function highWaterMark(address fund) view returns (uint256)',
     accruesSince: 'function feesPaidAt(address fund) view returns (uint64)',
   },

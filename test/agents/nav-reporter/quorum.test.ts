@@ -209,7 +209,9 @@ describe('a quorum', () => {
   test('takes what a source stated last for the valuation time or before it, and holds it to that', () => {
     const at = (seconds: number, value: bigint) => ({ value, asOfS: NOW_S + seconds })
     const source = (...known: readonly { value: bigint; asOfS: number }[]): Reading => ({
-      ...{ source: 'd', ok: true, known },
+      source: 'd',
+      ok: true,
+      known,
     })
     const later = { atS: NOW_S, nowS: NOW_S + 300 }
     const others = sayAll(WAD, WAD)

@@ -42,7 +42,11 @@ describe('what became of what was said', () => {
   })
   it('is the prior before anything came, and by name until as many came as it weighs', () => {
     expect(expectError(after(times(50, ['bid'], null)), ['bid'], PRIOR)).toEqual({
-      ...{ mean: -0.01, noise: 0.02, won: 0, basis: 'prior', isBeyond: false },
+      mean: -0.01,
+      noise: 0.02,
+      won: 0,
+      basis: 'prior',
+      isBeyond: false,
     })
     const basis = (count: number) => expectError(after(times(count, ['bid'], 0)), ['bid'], PRIOR).basis
     expect([basis(9), basis(10)]).toEqual(['prior', 'measured'])

@@ -24,8 +24,12 @@ it('shows what closes first before all, with the bids as a ladder and ours among
     ],
   })
   expect(lot).toMatchObject({
-    ...{ venue: 'auction', closesAtS: NOW_S + 15, status: 'open', what: '0.2 sBTC' },
-    ...{ reserve: '8,000 sUSD', reserveAmount: 8_000 },
+    venue: 'auction',
+    closesAtS: NOW_S + 15,
+    status: 'open',
+    what: '0.2 sBTC',
+    reserve: '8,000 sUSD',
+    reserveAmount: 8_000,
     bids: [
       { who: RIVAL, ours: false, text: '8,200 sUSD', amount: 8_200, status: 'leading' },
       { who: SELF, ours: true, text: '8,050 sUSD', amount: 8_050, status: 'outbid' },

@@ -15,8 +15,9 @@ it('owes a bid from the last call on, until one can land no more, with half of t
   expect([open?.what, rest]).toEqual(['RFQ bid', []])
   expect(open).toMatchObject({
     sinceMs: null,
-    ...{ untilMs: (NOW_S + 30 - landingS) * 1_000, graceMs: (terms.lastCallS - landingS) * 500 },
-    ...{ check: 'out_of_gas' },
+    untilMs: (NOW_S + 30 - landingS) * 1_000,
+    graceMs: (terms.lastCallS - landingS) * 500,
+    check: 'out_of_gas',
   })
   expect(open).not.toHaveProperty('chosen')
   // One whose time is to come is due from then on.

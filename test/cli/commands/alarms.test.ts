@@ -26,16 +26,18 @@ afterAll(() => {
 async function run(...args: readonly string[]) {
   let [out, err] = ['', '']
   const env = {
-    ...{ ROLEKEEPER_NODE_A: 'https://a.example', ROLEKEEPER_NODE_B: 'https://b.example' },
-    ...{ ROLEKEEPER_NODE_SEND: 'https://send.example', ROLEKEEPER_SECRET_KEY: 'sk_canary' },
-    ...{
-      GOOD: `http://127.0.0.1:${port}/good`,
-      BAD: `http://127.0.0.1:${port}/bad-canary-path`,
-      KEY: 'rk_canary',
-    },
+    ROLEKEEPER_NODE_A: 'https://a.example',
+    ROLEKEEPER_NODE_B: 'https://b.example',
+    ROLEKEEPER_NODE_SEND: 'https://send.example',
+    ROLEKEEPER_SECRET_KEY: 'sk_canary',
+    GOOD: `http://127.0.0.1:${port}/good`,
+    BAD: `http://127.0.0.1:${port}/bad-canary-path`,
+    KEY: 'rk_canary',
   }
   const code = await rolekeeper(args, {
-    ...{ env, outIsTty: false, errIsTty: false },
+    env,
+    outIsTty: false,
+    errIsTty: false,
     out: (text) => {
       out += text
     },

@@ -59,7 +59,9 @@ beforeAll(async () => {
   const other = { ...held, id: 'b2'.repeat(16), opportunity: 'other' }
   await journal.open({ ...other, hold: { ...held.hold, shown: { ...asked.shown, effects: [] } } })
   await journal.open({
-    ...{ ...held, id: 'c3'.repeat(16), opportunity: 'two' },
+    ...held,
+    id: 'c3'.repeat(16),
+    opportunity: 'two',
     hold: {
       ...held.hold,
       ...ofTwo,
@@ -68,7 +70,9 @@ beforeAll(async () => {
     },
   })
   await journal.open({
-    ...{ ...held, id: 'f6'.repeat(16), opportunity: 'desk' },
+    ...held,
+    id: 'f6'.repeat(16),
+    opportunity: 'desk',
     hold: {
       ...held.hold,
       ...ofDesk,
@@ -104,7 +108,10 @@ const make = async (name: string) => {
   const file = join(directory, `${name}.key`)
   let out = ''
   const io = {
-    ...{ outIsTty: false, errIsTty: false, env: {}, err: () => {} },
+    outIsTty: false,
+    errIsTty: false,
+    env: {},
+    err: () => {},
     out: (text: string) => {
       out += text
     },
@@ -235,7 +242,11 @@ describe('an approval', () => {
     await expect(run(...desks, '--key', stranger.file)).rejects.toThrow('eve is none of those who may')
     const answering = (line: string) =>
       approve(['--directory', directory, ...desks, '--key', dora.file], {
-        ...{ out: () => undefined, err: (text) => asked.push(text), outIsTty: true, errIsTty: true, env: {} },
+        out: () => undefined,
+        err: (text) => asked.push(text),
+        outIsTty: true,
+        errIsTty: true,
+        env: {},
         lines: async function* () {
           yield line
         },

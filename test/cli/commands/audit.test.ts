@@ -9,7 +9,8 @@ import { runCommand } from '../../support/commands.ts'
 async function audited(): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'audit-'))
   const log = await openAudit(directory, {
-    ...{ nowMs: Date.now, monotonicMs: () => 0 },
+    nowMs: Date.now,
+    monotonicMs: () => 0,
     onFailed: (failure) => {
       throw failure
     },
@@ -44,7 +45,8 @@ it.each([
   ],
 ])('refuses to export by %j', async (args, problem) => {
   expect(await runCommand(['audit', 'export', '--directory', await audited(), ...args])).toEqual({
-    ...{ code: 2, out: '' },
+    code: 2,
+    out: '',
     err: expect.stringContaining(`error usage: ${problem}`),
   })
 })

@@ -29,7 +29,9 @@ const nav = (...args: readonly string[]) => runCommand(['nav', ...args])
 /** A report of which the journal has the workflow, and the folder its evidence. */
 async function reported(): Promise<string> {
   const world = {
-    ...{ nav: accepted(), interim: NONE, fund: fund() },
+    nav: accepted(),
+    interim: NONE,
+    fund: fund(),
     administrator: JSON.stringify({ perShare: { value: '1.04', asOf: iso(NOW_S) } }),
     custodian: `asOf,microsPerShare\n${iso(NOW_S)},1040000\n`,
     valuer: JSON.stringify({ valuations: [{ perShare: '1.04', asOf: iso(NOW_S) }] }),

@@ -18,8 +18,14 @@ const ID = 'a'.repeat(32)
 const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as const
 const point = (number: number) => ({ number: BigInt(number), hash: hashOf(number), atMs: number * HOUR_MS })
 const line = (changes: Partial<Line>): Line => ({
-  ...{ kind: 'moved', token: TOKEN, assets: 0n, blockNumber: 2n, hash: hashOf(700) },
-  ...{ counterparty: MARKET, workflowId: ID, ...changes },
+  kind: 'moved',
+  token: TOKEN,
+  assets: 0n,
+  blockNumber: 2n,
+  hash: hashOf(700),
+  counterparty: MARKET,
+  workflowId: ID,
+  ...changes,
 })
 const page = (
   number: number,
@@ -27,8 +33,14 @@ const page = (
   lines: readonly Line[],
   changes: Partial<Page> = {},
 ): Page => ({
-  ...{ chainId: 1, signer: SIGNER, role: 'liquidator', count: 0, lines, positions: [] },
-  ...{ from: number === 1 ? null : point(number - 1), to: point(number) },
+  chainId: 1,
+  signer: SIGNER,
+  role: 'liquidator',
+  count: 0,
+  lines,
+  positions: [],
+  from: number === 1 ? null : point(number - 1),
+  to: point(number),
   tokens: [
     { token: TOKEN, symbol: 'sUSD', decimals: 6 },
     { token: COIN, symbol: 'sBTC', decimals: 0, isCollateral: true },
@@ -83,8 +95,13 @@ it('prints what is the signers’, and apart from it what is a vault’s or a fu
   expect(await json()).toHaveLength(1)
   expect(await json('--by', 'balance', '--role', 'asset-manager')).toMatchObject([
     {
-      ...{ role: 'asset-manager', owner: 'fund', account: FUND, opening: '0', received: '7000000' },
-      ...{ closing: '7000000', decimals: '6' },
+      role: 'asset-manager',
+      owner: 'fund',
+      account: FUND,
+      opening: '0',
+      received: '7000000',
+      closing: '7000000',
+      decimals: '6',
     },
   ])
   expect(await json('--by', 'line', '--role', 'asset-manager')).toMatchObject([
@@ -95,9 +112,18 @@ it('prints what is the signers’, and apart from it what is a vault’s or a fu
 it('says of each opportunity what was said, what came, and by the prices of which block', async () => {
   expect(await json('--by', 'opportunity')).toMatchObject([
     {
-      ...{ role: 'liquidator', owner: 'signer', account: SIGNER, workflows: [ID], said: '40000000' },
-      ...{ atEnd: '16000000', atEndBlock: '2', atEndTime: '1970-01-01T02:00:00.000Z' },
-      ...{ hourLater: '14000000', hourLaterBlock: '3', sold: null, soldBlock: null },
+      role: 'liquidator',
+      owner: 'signer',
+      account: SIGNER,
+      workflows: [ID],
+      said: '40000000',
+      atEnd: '16000000',
+      atEndBlock: '2',
+      atEndTime: '1970-01-01T02:00:00.000Z',
+      hourLater: '14000000',
+      hourLaterBlock: '3',
+      sold: null,
+      soldBlock: null,
       hashes: [hashOf(700)],
     },
   ])
@@ -145,7 +171,9 @@ it('does not say that all is well where it compared nothing', async () => {
 
 it('prints of a run what its summary says', async () => {
   const config = {
-    ...{ chain: { id: 1 }, agents: [{ signer: { address: SIGNER } }], directory },
+    chain: { id: 1 },
+    agents: [{ signer: { address: SIGNER } }],
+    directory,
     deployment: { funds: [{ address: FUND }] },
   }
   const [row] = await json()
@@ -168,12 +196,20 @@ it('prints of a run what its summary says', async () => {
 
 it('prints what a share was worth, and not its base units', () => {
   const report = {
-    ...{ id: ID, role: 'nav-reporter', subject: 'a:b:nav', valuedAtS: 1_700_000_000n, hashes: [] },
-    ...{ decimals: 18, value: 999_600_000_000_000_000n, nextValue: 10n ** 18n, nextBps: 4n },
+    id: ID,
+    role: 'nav-reporter',
+    subject: 'a:b:nav',
+    valuedAtS: 1_700_000_000n,
+    hashes: [],
+    decimals: 18,
+    value: 999_600_000_000_000_000n,
+    nextValue: 10n ** 18n,
+    nextBps: 4n,
   }
   const [, row] = tableText(reportTable([report]), {}).split('\n')
   expect(row).toMatch(/^a:b:nav +2023-11-14T22:13:20\.000Z +0\.9996 +1 +4 /)
   expect(JSON.parse(tableText(reportTable([report]), { json: true }))).toMatchObject({
-    ...{ value: '999600000000000000', decimals: '18' },
+    value: '999600000000000000',
+    decimals: '18',
   })
 })

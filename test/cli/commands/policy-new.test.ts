@@ -28,7 +28,8 @@ const fileOf = (name: string) => join(sandbox.directory, 'policies', name)
 async function write(args: readonly string[], lines?: readonly string[]) {
   const said = { out: '', err: '' }
   const code = await rolekeeper(['policy', 'new', ...args, '--config', config], {
-    ...{ outIsTty: false, errIsTty: false },
+    outIsTty: false,
+    errIsTty: false,
     env: env(),
     out: (text) => {
       said.out += text
@@ -104,7 +105,9 @@ inOrder('rolekeeper policy new, in one folder', () => {
       writeFileSync(file, text.replace(was, is))
       const said = { out: '', err: '' }
       const code = await rolekeeper(['policy', 'check', file, '--config', run], {
-        ...{ outIsTty: false, errIsTty: false, env: env() },
+        outIsTty: false,
+        errIsTty: false,
+        env: env(),
         out: (more) => {
           said.out += more
         },

@@ -40,7 +40,8 @@ it('says which folder it cannot make where --out is a file', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'schemas-')), 'j.json')
   writeFileSync(file, '{}')
   expect(await runCommand(['schemas', '--out', file])).toEqual({
-    ...{ code: 2, out: '' },
+    code: 2,
+    out: '',
     err: `error usage: The folder ${join(file, 'policies')} cannot be made: a file is in its place, or it may not be written there. Fix: name a folder with --out\n`,
   })
 })

@@ -45,7 +45,9 @@ const MARKS: Readonly<Record<number, bigint | null>> = {
   9: -50_000n,
 }
 const markOf = (usdMicros: bigint, index: number): Mark => ({
-  ...{ usdMicros, blockNumber: BigInt(100 + index), atMs: index * 1_000 },
+  usdMicros,
+  blockNumber: BigInt(100 + index),
+  atMs: index * 1_000,
   prices: [{ token: null, usdMicros: 3_000_000_000n }],
 })
 
@@ -59,7 +61,10 @@ beforeAll(async () => {
     await journal.open(open)
     const marked = MARKS[index]
     const outcome = {
-      ...{ verdict, blockNumber: 11n, gasWei: 1n, ...(lot === undefined ? {} : { lot }) },
+      verdict,
+      blockNumber: 11n,
+      gasWei: 1n,
+      ...(lot === undefined ? {} : { lot }),
       ...(marked === undefined ? {} : { came: { assets: [], atMs: 0 } }),
       ...(marked == null ? {} : { mark: markOf(marked, index) }),
     }
@@ -99,15 +104,22 @@ describe('the score of the shadows', () => {
         saidUsdMicros: '40000000',
         unpriced: 1,
         marked: {
-          ...{ count: 1, saidUsdMicros: '41200000', usdMicros: '9500000' },
+          count: 1,
+          saidUsdMicros: '41200000',
+          usdMicros: '9500000',
           workflows: [
             {
-              ...{ id: '1'.padStart(32, '0'), saidUsdMicros: '41200000', usdMicros: '9500000', block: '101' },
-              ...{ at: '1970-01-01T00:00:01.000Z', prices: [{ token: null, usdMicros: '3000000000' }] },
+              id: '1'.padStart(32, '0'),
+              saidUsdMicros: '41200000',
+              usdMicros: '9500000',
+              block: '101',
+              at: '1970-01-01T00:00:01.000Z',
+              prices: [{ token: null, usdMicros: '3000000000' }],
             },
           ],
         },
-        ...{ toMark: 1, unmeasured: 1 },
+        toMark: 1,
+        unmeasured: 1,
       },
       { role: 'nav-reporter', verdicts: { unscored: 1 } },
       { role: 'rfq-bidder', bids: { won: 2, lost: 1, undecided: 1 } },

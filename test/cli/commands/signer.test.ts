@@ -42,7 +42,10 @@ describe('rolekeeper signer show', () => {
     await journal.adoptNonce(CHAIN, SIGNER, 7)
     await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId: CHAIN, addresses: [SIGNER] }))
     const signers = await createSigners([SIGNER], {
-      ...{ nowMs: () => 0, chainId: CHAIN, journal, alarm: () => {} },
+      nowMs: () => 0,
+      chainId: CHAIN,
+      journal,
+      alarm: () => {},
     })
     signers.safe(SIGNER, {
       check: 'three_strikes',
@@ -115,7 +118,10 @@ describe('an order about a signer', () => {
   it('releases by the key of who orders it, from the reasons that stand', async () => {
     await journal.setValue(SIGNERS_KEY, JSON.stringify({ chainId: CHAIN, addresses: [SIGNER] }))
     const signers = await createSigners([SIGNER], {
-      ...{ nowMs: () => 0, chainId: CHAIN, journal, alarm: () => {} },
+      nowMs: () => 0,
+      chainId: CHAIN,
+      journal,
+      alarm: () => {},
     })
     signers.safe(SIGNER, { check: 'effects_differ', message: 'm', seen: 's', toLeave: 't' })
     await journal.barrier()

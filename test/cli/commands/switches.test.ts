@@ -83,7 +83,11 @@ it('keeps who gave it, when and why, and says what changed and what is still on'
   )
   const resumed = JSON.parse((await run('resume', '--json', '--reason', 'it is back')).out)
   expect(resumed).toMatchObject({
-    ...{ verb: 'resume', by: ME, reason: 'it is back', changed: true, isKeeperRunning: true },
+    verb: 'resume',
+    by: ME,
+    reason: 'it is back',
+    changed: true,
+    isKeeperRunning: true,
     was: { by: ME, reason: 'the oracle is late' },
     stillOn: [{ switch: 'kill', by: ME }],
   })
@@ -99,7 +103,8 @@ it('pauses one role, and names the nearest for one that the keeper does not have
     /^Resumed: the allocator\.\nIt was paused for the allocator by /,
   )
   expect(await run('pause', 'liqidator')).toEqual({
-    ...{ code: 2, out: '' },
+    code: 2,
+    out: '',
     err: 'error usage: "liqidator" is no role of this keeper. Fix: perhaps `liquidator`; give one of liquidator, allocator\n',
   })
   expect(await run('pause', 'nav-reporter')).toMatchObject({ code: 2 })

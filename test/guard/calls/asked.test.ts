@@ -128,13 +128,17 @@ describe('a request for a call', () => {
   it('is held in what the call carries, and to where that goes', () => {
     const { workflowType } = settings
     const outer = {
-      ...{ id: 'outer', workflowType, target: '$vault' },
+      id: 'outer',
+      workflowType,
+      target: '$vault',
       function: 'function multicall(bytes[] data)',
       params: {},
       calls: { data: 'data[]', inside: ['inner'] },
     }
     const inner = {
-      ...{ id: 'inner', workflowType, target: '$vault' },
+      id: 'inner',
+      workflowType,
+      target: '$vault',
       function: 'function setBuffer(uint16 bufferBps)',
       params: { bufferBps: { eq: '$input.liquidityBufferBps', max: '999' } },
     }

@@ -110,11 +110,15 @@ describe('a rule for a deployment', () => {
     [
       'no signature',
       {
-        ...{ ...DEPLOY_RULE, function: 'constructor((address asset) report, bytes signature)' },
+        ...DEPLOY_RULE,
+        function: 'constructor((address asset) report, bytes signature)',
         params: { 'report.asset': { eq: '$input.baseAssetAddress' }, signature: { eq: '$signature' } },
         typedData: {
-          ...{ name: 'NavOracle', version: '1', type: 'NavReport(address asset)' },
-          ...{ message: 'report', signature: 'signature' },
+          name: 'NavOracle',
+          version: '1',
+          type: 'NavReport(address asset)',
+          message: 'report',
+          signature: 'signature',
         },
       },
       'typedData',

@@ -12,7 +12,8 @@ const named = {
   vaults: [
     ...deployment.vaults.map((vault) => ({ ...vault, name: 'prime' })),
     ...['d1', 'd2'].map((byte) => ({
-      ...{ address: `0x${byte.repeat(20)}` as const, codeHash: `0x${byte.repeat(32)}` as const },
+      address: `0x${byte.repeat(20)}` as const,
+      codeHash: `0x${byte.repeat(32)}` as const,
       name: 'two',
     })),
   ],

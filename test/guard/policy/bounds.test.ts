@@ -100,7 +100,9 @@ describe('conditions of one parameter', () => {
   const min = (text: string): Condition => ({ op: 'min', reference: reference(text), part: null })
   const max = (text: string): Condition => ({ op: 'max', reference: reference(text), part: null })
   const among = (...texts: readonly string[]): Condition => ({
-    ...{ op: 'in', text: texts.join(', '), among: texts.map(reference) },
+    op: 'in',
+    text: texts.join(', '),
+    among: texts.map(reference),
   })
   const any = (...of: readonly (readonly Condition[])[]): Condition => ({ op: 'any', of })
   const check = (path: string, kind: ValueKind, ...tests: readonly Condition[]) => {

@@ -90,14 +90,12 @@ function outsideOnlyNow(
     { token: COLLATERAL, assets: amount() },
   ]
   const subject = {
-    ...{
-      input: {},
-      self: SELF,
-      deadlineS: 0n,
-      market: deployment.markets[0] ?? null,
-      vault: null,
-      fund: null,
-    },
+    input: {},
+    self: SELF,
+    deadlineS: 0n,
+    market: deployment.markets[0] ?? null,
+    vault: null,
+    fund: null,
     deployment,
   }
   const edge = (from: (limits: Ruleset['limits']) => bigint) => {

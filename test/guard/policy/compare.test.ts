@@ -159,7 +159,9 @@ describe('two policies', () => {
   it('turn no part of what may be below zero around', () => {
     const rule = (min: string) =>
       changed(LIQUIDATOR, 'guard/allow/1', {
-        ...{ id: 'a', workflowType: 'role.liquidator.liquidate', function: 'function a(int256 b, int256 c)' },
+        id: 'a',
+        workflowType: 'role.liquidator.liquidate',
+        function: 'function a(int256 b, int256 c)',
         params: { b: { min } },
       })
     expect(words(rule('99 % of $args.c'), rule('99.5 % of $args.c'))).toEqual([

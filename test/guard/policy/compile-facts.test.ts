@@ -21,7 +21,13 @@ const scope = {
   deployment,
 }
 const subject: Subject = {
-  ...{ input: {}, self: SELF, deadlineS: 5n, market: null, vault: null, fund: null, deployment },
+  input: {},
+  self: SELF,
+  deadlineS: 5n,
+  market: null,
+  vault: null,
+  fund: null,
+  deployment,
 }
 type Sources = NonNullable<GuardPolicy['facts']>
 const compile = (sources: Sources) => compileFacts(sources, VIEWS, scope)
@@ -57,7 +63,8 @@ describe('a view that answers in parts', () => {
       ['both', { first: '1', second: '2' }],
     ] as const) {
       expect(compile({ [name]: { results } }).get(name)).toMatchObject({
-        ...{ code: 'policy.guard_invalid', facts: { path: `guard.facts.${name}` } },
+        code: 'policy.guard_invalid',
+        facts: { path: `guard.facts.${name}` },
       })
     }
   })

@@ -44,7 +44,12 @@ const scope: Scope = {
 }
 const subject: Subject = {
   input: { amount: '200', moves: [{ assets: '3' }, { assets: '4' }], choice: 'open' },
-  ...{ self: SELF, deadlineS: BigInt(NOW_MS / 1_000), market, vault, fund, deployment },
+  self: SELF,
+  deadlineS: BigInt(NOW_MS / 1_000),
+  market,
+  vault,
+  fund,
+  deployment,
   args: { cap: 200n },
 }
 const need = (text: string, kind: ValueKind = 'uint'): Reference => {
@@ -137,7 +142,9 @@ describe('what is denied', () => {
 
   it('is described by anything where one of a list is not known', () => {
     const among = (...values: readonly (bigint | undefined)[]): Condition => ({
-      ...{ op: 'in', text: 'a list', among: values.map(one) },
+      op: 'in',
+      text: 'a list',
+      among: values.map(one),
     })
     expect(isMet(among(1n, undefined), 5n, subject, [])).toBe(true)
     expect(isMet(among(1n, 2n), 5n, subject, [])).toBe(false)

@@ -151,7 +151,8 @@ describe('what is denied', () => {
     [
       'one whose lists it cannot read',
       {
-        ...{ target: 'deploy', function: 'constructor(uint256[] caps)' },
+        target: 'deploy',
+        function: 'constructor(uint256[] caps)',
         params: { 'caps[]': { max: '1' } },
       },
       'denied',

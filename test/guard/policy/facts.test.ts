@@ -80,7 +80,9 @@ describe('a fact of the policy', () => {
   it('may be computed from others, each of which is asked once', () => {
     const ruleset = compile(
       {
-        ...{ mine: MINE, least: '$fact.mine - 1', most: '($fact.mine + 1) * 2 / 2' },
+        mine: MINE,
+        least: '$fact.mine - 1',
+        most: '($fact.mine + 1) * 2 / 2',
         // What no condition names is not asked at all.
         idle: { ...MINE, function: 'function oldest(address owner) view returns (uint256 id)' },
       },

@@ -12,7 +12,12 @@ const inEther = { ...second, loanAsset: pinned.assets[2]?.address ?? LOAN }
 const deployment = { ...pinned, markets: [first, inEther] }
 const plain: Subject = {
   input: { moves: [{ marketAddress: MARKET }, { marketAddress: OTHER_MARKET }], decimals: 3 },
-  ...{ self: SELF, deadlineS: BigInt(NOW_MS / 1_000), market: null, vault: null, fund: null, deployment },
+  self: SELF,
+  deadlineS: BigInt(NOW_MS / 1_000),
+  market: null,
+  vault: null,
+  fund: null,
+  deployment,
 }
 const ref = (text: string, kind: 'uint' | 'address') => {
   const inputs = new Map([['amount', 'uint' as const]])

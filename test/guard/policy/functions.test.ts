@@ -8,7 +8,9 @@ import {
 
 it('a constructor is a function of that name', () => {
   expect(parseConstructor('constructor(address owner)', 'at')).toMatchObject({
-    ...{ type: 'function', name: 'constructor', inputs: [{ name: 'owner' }] },
+    type: 'function',
+    name: 'constructor',
+    inputs: [{ name: 'owner' }],
   })
 })
 

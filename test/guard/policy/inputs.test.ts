@@ -9,8 +9,10 @@ it('a rule for all choices of an input can name only what each of them has', () 
     action: 'text',
   })
   expect(Object.fromEntries(inputShape(MOBILITY, { action: 'set_trusted_recipient' }) ?? [])).toEqual({
-    ...{ vaultAddress: 'address', action: 'text' },
-    ...{ recipientAddress: 'address', trusted: 'bool' },
+    vaultAddress: 'address',
+    action: 'text',
+    recipientAddress: 'address',
+    trusted: 'bool',
   })
   expect(inputShapes(MOBILITY, {}).map(({ size }) => size)).toEqual([4, 2, 3, 4])
 })

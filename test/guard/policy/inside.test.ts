@@ -201,7 +201,9 @@ describe('calls inside of a call', () => {
       'of which several have one place',
       [
         {
-          ...{ ...wrapper, function: SIGNATURES.execute, params: { operation: { eq: '0' } } },
+          ...wrapper,
+          function: SIGNATURES.execute,
+          params: { operation: { eq: '0' } },
           calls: { data: 'data', target: 'target', value: 'value', inside: ['cancel', 'touch'] },
         },
         ...[cancel, touch],
@@ -212,7 +214,9 @@ describe('calls inside of a call', () => {
       'in lists of lists',
       [
         {
-          ...{ ...wrapper, function: 'function batches(bytes[][] data)', params: {} },
+          ...wrapper,
+          function: 'function batches(bytes[][] data)',
+          params: {},
           calls: { data: 'data[][]', inside: ['cancel'] },
         },
         cancel,

@@ -137,12 +137,17 @@ describe('what loads and binds little', () => {
 describe('a parameter that is weak', () => {
   const workflowType = 'role.lender.distressedRecoveryFundV3RfqCancelBid'
   const cancel = {
-    ...{ id: 'cancel', workflowType, target: '$contract.rfqDesk' },
+    id: 'cancel',
+    workflowType,
+    target: '$contract.rfqDesk',
     function: 'function f(uint256 fee, address to, uint256 bidId)',
   }
   const bound = { fee: { eq: '5' }, to: { eq: '$self' }, bidId: { eq: '$input.bidId' } }
   const wrapper = {
-    ...{ ...cancel, id: 'wrap', function: 'function multicall(bytes[] data)', params: {} },
+    ...cancel,
+    id: 'wrap',
+    function: 'function multicall(bytes[] data)',
+    params: {},
     calls: { data: 'data[]', inside: ['cancel'] },
   }
   const said = (...allow: readonly RuleText[]) => {

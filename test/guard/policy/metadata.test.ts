@@ -13,7 +13,9 @@ const vaultAddress = { in: '$deployment.vaults' }
 const withMetadata = (...metadata: readonly Readonly<Record<string, unknown>>[]) =>
   rulesetOf([NAV_RULE], EFFECTS, deployment, { metadata })
 const listing = (input: Readonly<Record<string, unknown>>, workflowType: string = LISTING) => ({
-  ...{ id: 'list-market', workflowType, input },
+  id: 'list-market',
+  workflowType,
+  input,
 })
 
 describe('a type that consists of no call', () => {
@@ -187,8 +189,14 @@ describe('shares that leave', () => {
   const leaves = (rules: ReturnType<typeof shares>, token: `0x${string}`) => {
     const effects = rules.effects.get(proposal.workflowType)
     const subject = {
-      ...{ input: proposal.input, self: SELF, deadlineS: 0n, market: null, fund: null, effects },
-      ...{ vault: deployment.vaults[0] ?? null, deployment },
+      input: proposal.input,
+      self: SELF,
+      deadlineS: 0n,
+      market: null,
+      fund: null,
+      effects,
+      vault: deployment.vaults[0] ?? null,
+      deployment,
     }
     const [to, from] = [VAULT, SELF].map((each) => `0x${'00'.repeat(12)}${each.slice(2)}` as const)
     const topics = [encodedTransfer, from ?? '0x', to ?? '0x'] as const

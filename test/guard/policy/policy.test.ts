@@ -77,8 +77,13 @@ describe('a policy', () => {
   const sanity = z.strictObject({})
   const guard = guardPolicy(sanity)
   const ruled = {
-    ...{ id: 'a', workflowType: 'liquidate', target: '$market', function: 'function a(uint256 b)' },
-    ...{ params: { b: { eq: '1' } }, valueMax: '0 ETH', gasMax: '21,000 gas' },
+    id: 'a',
+    workflowType: 'liquidate',
+    target: '$market',
+    function: 'function a(uint256 b)',
+    params: { b: { eq: '1' } },
+    valueMax: '0 ETH',
+    gasMax: '21,000 gas',
   }
   const stated = { views: ['a'], allow: [ruled], effects: [], sanity: {}, gasHeadroom: '125 %' }
   const rule = (changes: object) => ({ allow: [{ ...ruled, ...changes }] })

@@ -7,7 +7,9 @@ import { DEPLOY_RULE, type RuleText, rulesetOf } from '../rules.ts'
 const twice = <T>(list: readonly T[]): readonly T[] => [...list, ...list].slice(0, 2)
 const two: Deployment = {
   ...pinned,
-  ...{ markets: twice(pinned.markets), vaults: twice(pinned.vaults), funds: twice(pinned.funds) },
+  markets: twice(pinned.markets),
+  vaults: twice(pinned.vaults),
+  funds: twice(pinned.funds),
 }
 const only = (list: 'markets' | 'vaults' | 'funds'): Deployment => ({
   ...two,
@@ -34,7 +36,9 @@ function carries(
 const ALLOCATE = 'role.allocator.vaultAllocate'
 const POLICY = 'role.asset_manager.distressedRecoveryFundV3ChannelPolicySet'
 const rule = (changes: object = {}, workflowType = ALLOCATE) => ({
-  ...{ workflowType, target: '$contract.rfqDesk', function: 'function f(uint256 a)' },
+  workflowType,
+  target: '$contract.rfqDesk',
+  function: 'function f(uint256 a)',
   params: { a: { eq: '5' } },
   ...changes,
 })

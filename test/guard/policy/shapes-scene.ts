@@ -68,8 +68,13 @@ export async function createShapes(token = 'Token') {
   const front = await startNodeFront(chain.rpcUrl)
   const nodes = await createNodes({
     chainId: chain.chainId,
-    ...{ read: [front.url], send: [front.url], agree: 1, finality: 'finalized' as const },
-    ...{ timeoutMs: 5_000, pollMs: 50, clock: { ...systemClock, nowMs: () => 0 } },
+    read: [front.url],
+    send: [front.url],
+    agree: 1,
+    finality: 'finalized' as const,
+    timeoutMs: 5_000,
+    pollMs: 50,
+    clock: { ...systemClock, nowMs: () => 0 },
   })
   const client = createTestClient({ mode: 'anvil', transport: http(chain.rpcUrl, TO_CHAIN), cacheTime: 0 })
     .extend(publicActions)
@@ -118,7 +123,7 @@ export async function createShapes(token = 'Token') {
     await front.stop()
     await chain.stop()
   }
-  return { ...{ chain, client, nodes, liquidator, borrower, addresses, params, pin, write, stop } }
+  return { chain, client, nodes, liquidator, borrower, addresses, params, pin, write, stop }
 }
 
 const idOf = ({ params }: Shapes): Hex =>
@@ -160,8 +165,10 @@ export function rulesetFor(shapes: Shapes, shape: 'pooled' | 'singleton'): Rules
     markets: [
       {
         ...pin(isPool ? pool : singleton),
-        ...{ loanAsset: loan, collateralAsset: collateral },
-        ...{ oracle: oracle.address, oracleCodeHash: oracle.codeHash },
+        loanAsset: loan,
+        collateralAsset: collateral,
+        oracle: oracle.address,
+        oracleCodeHash: oracle.codeHash,
       },
     ],
     vaults: [pin(isPool ? debt : singleton)],
@@ -199,7 +206,10 @@ export async function asked(
   const nowMs = Number(block.timestamp) * 1_000
   const proposal: Proposal = {
     workflowType: 'role.liquidator.liquidate',
-    ...{ kind: 'liquidate', subject: 'it', occurrence: '1', summary: 'repay' },
+    kind: 'liquidate',
+    subject: 'it',
+    occurrence: '1',
+    summary: 'repay',
     input: {
       marketAddress: market?.address ?? ZERO,
       vaultAddress: ruleset.deployment.vaults[0]?.address ?? ZERO,

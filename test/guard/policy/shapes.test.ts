@@ -113,7 +113,11 @@ describe('a singleton in the manner of Morpho', () => {
     const { loan, singleton } = shapes.addresses
     const args = {
       params: { ...shapes.params, ...terms },
-      ...{ borrower: shapes.borrower, seized: 0n, shares, data: '0x', ...changes },
+      borrower: shapes.borrower,
+      seized: 0n,
+      shares,
+      data: '0x',
+      ...changes,
     }
     return outcome(
       rulesetFor(shapes, 'singleton'),

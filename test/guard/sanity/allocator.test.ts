@@ -41,7 +41,9 @@ const BEFORE: Says = {
   paused: false,
   read: [WAD, BigInt(NOW_S), BigInt(NOW_S), 1],
   exitTerms: { kind: 1, noticeSeconds: 60n, intervalSeconds: 0n, maturityTimestamp: 0n },
-  ...{ totalBadDebt: 0n, totalDebt: 900n, totalCash: 100n },
+  totalBadDebt: 0n,
+  totalDebt: 900n,
+  totalCash: 100n,
 }
 const AFTER: Says = {
   ...BEFORE,
@@ -84,7 +86,13 @@ function judge({
   const reads = { before: createReads(), after: createReads() }
   const vault = deployment.vaults.find(({ address }) => address === VAULT) ?? null
   const subject: Subject = {
-    ...{ input: asks, self: SELF, deadlineS: BigInt(NOW_S), market: null, vault, fund: null, deployment },
+    input: asks,
+    self: SELF,
+    deadlineS: BigInt(NOW_S),
+    market: null,
+    vault,
+    fund: null,
+    deployment,
   }
   const judged = sanity.judge({ subject, proposal: { kind } as Proposal, calls: [], ...reads })
   reads.before.fill(reads.before.calls.map(answer({ ...BEFORE, ...before })))
@@ -96,11 +104,14 @@ const at = (view: string, market: Address) => `${view} ${market}`
 
 describe('one move on a scripted chain', () => {
   const asks = (marketAddress: Address, assets: bigint) => ({
-    ...{ vaultAddress: VAULT, marketAddress, assets: String(assets) },
+    vaultAddress: VAULT,
+    marketAddress,
+    assets: String(assets),
   })
   const supply = (idleAssets: bigint, more: Script = {}) =>
     judge({
-      ...{ type: 'vaultAllocate', asks: asks(OTHER_MARKET, SUPPLIED) },
+      type: 'vaultAllocate',
+      asks: asks(OTHER_MARKET, SUPPLIED),
       ...more,
       after: { idleAssets, ...more.after },
     })

@@ -442,7 +442,8 @@ describe('the vault and the channel that may be deployed', () => {
     const creations = file.allow.flatMap(({ creation }) => (creation === undefined ? [] : [creation]))
     expect(creations).toEqual(
       [LendingVault, PartnerChannel].map(({ bytecode }) => ({
-        ...{ codeHash: keccak256(bytecode), codeBytes: String(size(bytecode)) },
+        codeHash: keccak256(bytecode),
+        codeBytes: String(size(bytecode)),
       })),
     )
   })

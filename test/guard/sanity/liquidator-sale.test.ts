@@ -135,11 +135,17 @@ function nodesThat(says: Says) {
   return {
     chainId: 31_337,
     simulate: async (request: SimulationRequest): Promise<SimulationResult> => ({
-      ...{ block: HEAD, timestampS: NOW_S, pending: [], words: [], following: [] },
+      block: HEAD,
+      timestampS: NOW_S,
+      pending: [],
+      words: [],
+      following: [],
       before: request.before.map(answer(false)),
       bundle: request.bundle.map(() => ({
-        ...{ status: reverts ? ('reverted' as const) : ('success' as const) },
-        ...{ gasUsed: 100_000n, returnData: '0x' as const, logs: [] },
+        status: reverts ? ('reverted' as const) : ('success' as const),
+        gasUsed: 100_000n,
+        returnData: '0x' as const,
+        logs: [],
       })),
       after: request.after.map(answer(true)),
       codeHashes: (request.codeAt ?? []).map(codeOf),

@@ -366,7 +366,9 @@ describe('a liquidation on a scripted chain', () => {
       clearance: {
         holdings: [
           {
-            ...{ check: 'inventory_above_limit', token: COLLATERAL, assetsMax: 54n },
+            check: 'inventory_above_limit',
+            token: COLLATERAL,
+            assetsMax: 54n,
             byKey: [SELF, STRANGER].map((signer) => ({ signer, assets: 27n })),
           },
         ],

@@ -12,7 +12,7 @@ const SETTINGS: Said = {
 }
 const STRICTER = { kind: 'tighten', reason: {} }
 const exit = (kind: number, name: string, figure: bigint) => ({
-  exitTerms: { ...{ kind, noticeSeconds: 0n, intervalSeconds: 0n, maturityTimestamp: 0n }, [name]: figure },
+  exitTerms: { kind, noticeSeconds: 0n, intervalSeconds: 0n, maturityTimestamp: 0n, [name]: figure },
 })
 /** An interval's figure alone, as the contract takes it. */
 const interval = { noticeSeconds: '0' }

@@ -240,7 +240,8 @@ it.each(Object.keys(INPUTS))(
 
 const BIDS = ['RfqPlaceBid', 'RfqReplaceBid', 'AuctionBid']
 const listed = (referenceContract: string) => ({
-  ...{ referenceContract, escrowMax: { sUSD: '500,000 sUSD' } },
+  referenceContract,
+  escrowMax: { sUSD: '500,000 sUSD' },
   inventoryMax: '50 sBTC',
 })
 const onLot = (changes: object): Said => ({ ...but('rfq', changes), ...but('lot', changes) })
@@ -379,7 +380,8 @@ it('is one bid an RFQ: where the book holds ours, it may be changed, and no othe
 it('may be lowered while too much is in escrow', () => {
   const says = { ...but('bid', { assets: usd(9_000) }), commitments: [usd(1_000_000), 0n] }
   const bidding = (assets: bigint): Given => ({
-    ...{ input: { bidAssets: String(assets) }, changes: [usd(9_000) - assets, 0n] },
+    input: { bidAssets: String(assets) },
+    changes: [usd(9_000) - assets, 0n],
     // Rivals that drive it so far.
     says: { ...says, bookedBids: [rival(usd(9_300))] },
   })

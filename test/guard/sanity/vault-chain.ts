@@ -115,8 +115,15 @@ export function refusalOf(role: Role, name: string, given: Given): Refusal | nul
   const vault = { address: VAULT, codeHash: '0x' as const }
   const effects = { out: [], in: [], moves: [] }
   const subject = {
-    ...{ input, self: SELF, ours: [SELF, OTHER_SIGNER], deadlineS: 0n, market: null, vault, fund: null },
-    ...{ deployment, effects },
+    input,
+    self: SELF,
+    ours: [SELF, OTHER_SIGNER],
+    deadlineS: 0n,
+    market: null,
+    vault,
+    fund: null,
+    deployment,
+    effects,
   }
   const judgement = check.judge({
     subject,

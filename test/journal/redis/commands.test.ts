@@ -57,7 +57,12 @@ it('takes at most 25 commands for a workflow, from when it is opened until it en
     slotOf({ index, nonce, attempts: [attemptOf({ digest: `0x${String(nonce).padStart(64, '0')}` })] }),
   )
   const ask = {
-    ...{ workflowId: 'a', role: 'liquidator', atMs: 3, usdMicros: 5n, gasWei: 7n, reverted: false },
+    workflowId: 'a',
+    role: 'liquidator',
+    atMs: 3,
+    usdMicros: 5n,
+    gasWei: 7n,
+    reverted: false,
   }
   expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(5)
   const { revision } = await journal.spending('liquidator', [0], 'a')
@@ -66,13 +71,23 @@ it('takes at most 25 commands for a workflow, from when it is opened until it en
   const kind = 'transaction'
   await journal.ordered(
     slots.map(({ nonce, signer, attempts }) => ({
-      ...{ digest: attempts[0]?.digest ?? '0x', kind, signer, workflowId: 'a', nonce, atMs: 3 },
+      digest: attempts[0]?.digest ?? '0x',
+      kind,
+      signer,
+      workflowId: 'a',
+      nonce,
+      atMs: 3,
     })),
   )
   workflow = await journal.write({ ...claimed, slots })
   await journal.barrier()
   const rows = (['0x01', '0x02'] as const).map((hash, order) => ({
-    ...{ workflowId: 'a', requestId: 'r', order, chainId: CHAIN, hash, dueAtMs: 4 },
+    workflowId: 'a',
+    requestId: 'r',
+    order,
+    chainId: CHAIN,
+    hash,
+    dueAtMs: 4,
   }))
   await journal.post(rows)
   workflow = await journal.write({ ...workflow, slots })

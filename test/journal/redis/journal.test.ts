@@ -48,14 +48,25 @@ const digestOf = (nonce: number) => `0x${String(nonce).padStart(64, '0')}` as co
 const cleared = (id: string) => workflowOf('cleared', { id, opportunity: id })
 const inFlight = (id: string, nonce: number) =>
   workflowOf('in_flight', {
-    ...{ id, opportunity: id },
+    id,
+    opportunity: id,
     slots: [slotOf({ nonce, attempts: [attemptOf({ digest: digestOf(nonce) })] })],
   })
 const reservation = (workflowId: string) => ({
-  ...{ workflowId, role: 'liquidator', atMs: 10, usdMicros: 5n, gasWei: 7n, reverted: false },
+  workflowId,
+  role: 'liquidator',
+  atMs: 10,
+  usdMicros: 5n,
+  gasWei: 7n,
+  reverted: false,
 })
 const row = (hash: `0x${string}`) => ({
-  ...{ workflowId: 'a', requestId: 'r', order: 0, chainId: CHAIN, hash, dueAtMs: 10 },
+  workflowId: 'a',
+  requestId: 'r',
+  order: 0,
+  chainId: CHAIN,
+  hash,
+  dueAtMs: 10,
 })
 const decision = { role: 'liquidator', subject: 's', atMs: 1, check: 'x', message: 'm', reason: {} }
 
@@ -69,7 +80,12 @@ const everything = async (own: Journal) => {
   const written = await own.write({ ...claimed, strikes: 1 })
   await own.settle({ ...reservation('a'), usdMicros: 3n })
   await own.enterDigest({
-    ...{ digest: digestOf(99), kind: 'challenge', signer: SIGNER, workflowId: null, nonce: null, atMs: 1 },
+    digest: digestOf(99),
+    kind: 'challenge',
+    signer: SIGNER,
+    workflowId: null,
+    nonce: null,
+    atMs: 1,
   })
   await own.post([row('0x01'), row('0x02')])
   await own.postpone('0x01', 50)

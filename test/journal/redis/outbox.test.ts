@@ -3,7 +3,13 @@ import type { OutboxRow } from '../../../src/journal/journal.ts'
 import { Outbox } from '../../../src/journal/redis/outbox.ts'
 
 const rowOf = (hash: `0x${string}`, dueAtMs = 1): OutboxRow => ({
-  ...{ workflowId: 'a', requestId: 'r', order: 0, chainId: 1, hash, tries: 0, dueAtMs },
+  workflowId: 'a',
+  requestId: 'r',
+  order: 0,
+  chainId: 1,
+  hash,
+  tries: 0,
+  dueAtMs,
 })
 const written = async () => {}
 

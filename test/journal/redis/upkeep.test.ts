@@ -21,7 +21,8 @@ afterAll(() => redis.stop())
 function quickClock(startMs = 0) {
   let nowMs = startMs
   return {
-    ...{ nowMs: () => nowMs, monotonicMs: () => nowMs },
+    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     set: (ms: number) => {
       nowMs = ms
     },

@@ -22,10 +22,21 @@ afterEach(() => rmSync(directory, { recursive: true }))
 /** A workflow that waits for a person. */
 function held(shown: object = {}, untilMs = NOW_MS + 60_000): Workflow & { hold: Hold } {
   const hold = {
-    ...{ hash: '', check: 'first_of_its_kind', message: 'New.', rules: 'rules', untilMs, approvals: [] },
+    hash: '',
+    check: 'first_of_its_kind',
+    message: 'New.',
+    rules: 'rules',
+    untilMs,
+    approvals: [],
     shown: {
-      ...{ calls: [], effects: [], changes: [], day: 'nothing', askedBy: 'the policy', quorum: 1 },
-      ...{ approvers: null, ...shown },
+      calls: [],
+      effects: [],
+      changes: [],
+      day: 'nothing',
+      askedBy: 'the policy',
+      quorum: 1,
+      approvers: null,
+      ...shown,
     },
   } as unknown as Hold
   const workflow = workflowOf('discovered', { hold })
@@ -43,7 +54,8 @@ it('pulls switches as the command line does, with who, when and why', () => {
   expect(act({ verb: 'kill', reason: '' })).toBe('Killed: nothing is signed.')
   const pulled = { by: BY, atMs: NOW_MS }
   expect(readControl(directory)).toMatchObject({
-    ...{ killed: true, paused: true },
+    killed: true,
+    paused: true,
     pulled: expect.arrayContaining([
       { switch: 'pause', ...pulled, reason: 'a drill' },
       { switch: 'kill', ...pulled, reason: null },
@@ -57,7 +69,8 @@ it('pulls switches as the command line does, with who, when and why', () => {
 it('pauses one role alone, and no role that is not there', () => {
   expect(act({ verb: 'pause', role: 'allocator', reason: '' })).toBe('Paused: the allocator.')
   expect(readControl(directory)).toMatchObject({
-    ...{ killed: false, paused: false },
+    killed: false,
+    paused: false,
     pulled: [{ switch: 'pause', role: 'allocator', by: BY }],
   })
   expect(() => act({ verb: 'pause', role: 'cleaner', reason: '' })).toThrow(

@@ -6,13 +6,26 @@ import { slotOf, workflowOf } from '../../support/workflows.ts'
 const at = (second: number) => new Date(second * 1_000).toISOString()
 const workflow = (id: string, state: string, second: number, more: object = {}) =>
   ({
-    ...{ type: 'workflow', id, state, at: at(second), role: 'liquidator', durationMs: 0 },
-    ...{ workflowType: 'role.liquidator.liquidate', subject: 'm:v:b', ...more },
+    type: 'workflow',
+    id,
+    state,
+    at: at(second),
+    role: 'liquidator',
+    durationMs: 0,
+    workflowType: 'role.liquidator.liquidate',
+    subject: 'm:v:b',
+    ...more,
   }) as KeeperEvent
 const slot = (id: string, nonce: number, state: string, second: number) =>
   ({
-    ...{ type: 'slot', id, nonce, state, at: at(second), role: 'liquidator' },
-    ...{ purpose: 'payload', durationMs: 0 },
+    type: 'slot',
+    id,
+    nonce,
+    state,
+    at: at(second),
+    role: 'liquidator',
+    purpose: 'payload',
+    durationMs: 0,
   }) as KeeperEvent
 
 const NOTHING = { namespace: '', assets: [], markets: [], vaults: [], funds: [], contracts: [] }
@@ -35,7 +48,12 @@ it('remembers each state with its time, and what it was begun for', () => {
   )
   expect(flows.list([])).toMatchObject([
     {
-      ...{ id: 'a', state: 'refused', summary: 'repay 1000', check: 'too_late', message: 'No.', atMs: 5_000 },
+      id: 'a',
+      state: 'refused',
+      summary: 'repay 1000',
+      check: 'too_late',
+      message: 'No.',
+      atMs: 5_000,
       steps: [
         { state: 'discovered', atMs: 1_000 },
         { state: 'prepared', atMs: 2_000 },

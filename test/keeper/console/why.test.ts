@@ -15,7 +15,12 @@ const workflow = workflowOf('in_flight', {
   slots: [slotOf({ attempts: [attemptOf({ state: 'sent', hash: HASH })] })],
 })
 const decision = (subject: string, atMs: number): DecisionRow => ({
-  ...{ atMs, role: 'liquidator', subject, check: 'healthy', message: 'Above 1.', reason: {} },
+  atMs,
+  role: 'liquidator',
+  subject,
+  check: 'healthy',
+  message: 'Above 1.',
+  reason: {},
 })
 const DEPLOYMENT = {
   assets: [
@@ -23,7 +28,9 @@ const DEPLOYMENT = {
     { address: '0x02', symbol: 'sUSD', decimals: 6 },
   ],
   markets: [{ address: MARKET, collateralAsset: '0x01', loanAsset: '0x02' }],
-  ...{ vaults: [], funds: [], contracts: [{ address: HOUSE, name: 'auction' }] },
+  vaults: [],
+  funds: [],
+  contracts: [{ address: HOUSE, name: 'auction' }],
 } as never
 
 const LOTS = [`${HOUSE}:77`, `${HOUSE}:771`, `${HOUSE}:77:bid:4`, `${HOUSE}:4:bid:77`]

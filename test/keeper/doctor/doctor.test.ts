@@ -136,7 +136,8 @@ it('says what each source states, as the policy reads it that asks it', async ()
     { state: 'ok', message: 'no policy asks it.' },
   ])
   expect((await found('asOf,value\n2026-11-01T00:00:00Z,1'))[0]).toMatchObject({
-    ...{ state: 'warning', code: 'source.source_without_value' },
+    state: 'warning',
+    code: 'source.source_without_value',
     message: 'fundCustodian: It states nothing at microsPerShare.',
   })
 })

@@ -33,7 +33,10 @@ it('says what limits refused, how often, and what to write', () => {
   const note = { check: 'limit_hour_usd', message: '2,100,000 USD would move in one hour.' }
   const [found] = judgeLastRun(judged(5_000n), [workflowOf('refused', { note }), ...all(3)])
   expect(found).toMatchObject({
-    ...{ check: 'limits', about: 'liquidator', state: 'warning', code: 'limits.too_narrow' },
+    check: 'limits',
+    about: 'liquidator',
+    state: 'warning',
+    code: 'limits.too_narrow',
     message: expect.stringContaining('1 of the last 4 workflows; the newest: limit_hour_usd: 2,100,000 USD'),
     fix: expect.stringContaining('liquidator.yaml'),
   })

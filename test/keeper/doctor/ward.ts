@@ -86,7 +86,10 @@ export async function startWard(): Promise<Ward> {
     return file
   }
   return {
-    ...{ sandbox, proxy, env, write },
+    sandbox,
+    proxy,
+    env,
+    write,
     load: (change) => loadRunConfig(write(change), { env, isWellKnown }),
     policy: (role, says) => {
       const [own] = JSON.parse(text).agents.filter((agent: { role: string }) => agent.role === role)

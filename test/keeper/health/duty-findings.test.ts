@@ -6,21 +6,33 @@ import { budgetFinding, owedFinding } from '../../../src/keeper/health/duty-find
 const owed = (of: DutyState) => owedFinding(of, (subject) => subject.replace('0xm', 'sBTC/sUSD'))
 const AT = Date.parse('2026-01-01T12:00:00Z')
 const state = (changes: Partial<DutyState> = {}): DutyState => ({
-  ...{ role: 'liquidator', late: [], lateCount: 0, lateMs: 0, nothingBecause: [], lastActAtMs: null },
-  ...{
-    lastProposalAtMs: null,
-    nextDueAtMs: null,
-    lastMadeAtMs: null,
-    actsSinceStart: 0,
-    startedAtMs: AT,
-    lookedAt: 0,
-  },
-  ...{ refusedSinceAct: [], checks: new Set(), budgets: [], leftUsdMicros: {} },
+  role: 'liquidator',
+  late: [],
+  lateCount: 0,
+  lateMs: 0,
+  nothingBecause: [],
+  lastActAtMs: null,
+  lastProposalAtMs: null,
+  nextDueAtMs: null,
+  lastMadeAtMs: null,
+  actsSinceStart: 0,
+  startedAtMs: AT,
+  lookedAt: 0,
+  refusedSinceAct: [],
+  checks: new Set(),
+  budgets: [],
+  leftUsdMicros: {},
   ...changes,
 })
 const budget = (changes: Partial<BudgetState> = {}): BudgetState => ({
-  ...{ name: 'reverts_per_hour', check: 'limit_hour_reverts', part: 0.5, freesAtMs: AT, left: '10 reverts' },
-  ...{ used: '10 reverts', limit: '20 reverts', setting: 'limits.perHour.revertsMax' },
+  name: 'reverts_per_hour',
+  check: 'limit_hour_reverts',
+  part: 0.5,
+  freesAtMs: AT,
+  left: '10 reverts',
+  used: '10 reverts',
+  limit: '20 reverts',
+  setting: 'limits.perHour.revertsMax',
   ...changes,
 })
 const said = (finding: ReturnType<typeof owedFinding>) =>
@@ -39,8 +51,14 @@ it('is never simply well: who did nothing since the start says since when, what 
 
 it('names what is late, since when, the rule and the way to its figures', () => {
   const late = {
-    ...{ what: 'liquidatable debt', subject: '0xm:0xv:0xb', sinceMs: AT, lateMs: 61_000, graceMs: 60_000 },
-    ...{ amount: '41,000.00 sUSD', check: 'out_of_funds', message: 'It needs 5 sUSD; 0 sUSD are left.' },
+    what: 'liquidatable debt',
+    subject: '0xm:0xv:0xb',
+    sinceMs: AT,
+    lateMs: 61_000,
+    graceMs: 60_000,
+    amount: '41,000.00 sUSD',
+    check: 'out_of_funds',
+    message: 'It needs 5 sUSD; 0 sUSD are left.',
   }
   const finding = owed(state({ late: [late], lateCount: 3 }))
   expect(said(finding)).toBe(
@@ -54,7 +72,9 @@ it('names what is late, since when, the rule and the way to its figures', () => 
 it('warns once five in a row were refused, and names the check of the newest', () => {
   const refused = (count: number) =>
     Array.from({ length: count }, (_, index) => ({
-      ...{ check: 'target_allowed', message: `0xbad${index} is no target of this policy.`, atMs: AT + index },
+      check: 'target_allowed',
+      message: `0xbad${index} is no target of this policy.`,
+      atMs: AT + index,
     }))
   expect(owed(state({ refusedSinceAct: refused(4) })).state).toBe('ok')
   const finding = owed(state({ refusedSinceAct: refused(5) }))

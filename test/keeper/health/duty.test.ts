@@ -7,14 +7,12 @@ import { proposalOf, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const NOTHING: Decision = { proposals: [], passedOver: [] }
 const debt = (subject: string, changes: Partial<Due> = {}): Due => ({
-  ...{
-    what: 'liquidatable debt',
-    subject,
-    sinceMs: null,
-    graceMs: 1_000,
-    check: 'out_of_funds',
-    message: 'spent',
-  },
+  what: 'liquidatable debt',
+  subject,
+  sinceMs: null,
+  graceMs: 1_000,
+  check: 'out_of_funds',
+  message: 'spent',
   ...changes,
 })
 
@@ -23,7 +21,9 @@ function bookOf() {
   const world = { nowMs: 50_000, dues: [] as readonly Due[] }
   const old = workflowOf('succeeded', { slots: [slotOf()], createdAtMs: 2_000, updatedAtMs: 3_000 })
   const book = createDutyBook({
-    ...{ role: 'liquidator', nowMs: () => world.nowMs, newest: [old] },
+    role: 'liquidator',
+    nowMs: () => world.nowMs,
+    newest: [old],
     due: () => world.dues,
     budgets: () => [],
   })

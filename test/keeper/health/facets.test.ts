@@ -6,11 +6,17 @@ import type { Finding } from '../../../src/ops/facet.ts'
 
 const WELL: Finding = { facet: 'service', about: '', state: 'ok', message: 'fresh' }
 const stale = (ms: number): Finding => ({
-  ...{ facet: 'service', about: '', state: 'failing' },
+  facet: 'service',
+  about: '',
+  state: 'failing',
   error: new RolekeeperError('service.stale', `${ms} ms old.`, { fix: 'ask its operator.' }),
 })
 const KILLED: Finding = {
-  ...{ facet: 'kill', about: '', state: 'failing', isSaid: true, isSure: true },
+  facet: 'kill',
+  about: '',
+  state: 'failing',
+  isSaid: true,
+  isSure: true,
   error: new RolekeeperError('control.killed', 'The kill switch is on.', { fix: 'unkill.' }),
 }
 
@@ -29,7 +35,9 @@ function look() {
     },
   })
   return {
-    ...{ events, alarms, facets },
+    events,
+    alarms,
+    facets,
     at: (seconds: number, ...found: readonly Finding[]) => {
       Object.assign(world, { nowMs: 1_000 * seconds, found })
       facets.look()
@@ -49,8 +57,14 @@ it('shows a change at once, and makes it known once it has lasted two seconds, w
   at(3, stale(3))
   expect(events).toEqual([
     {
-      ...{ type: 'facet', at: '1970-01-01T00:00:03.000Z', facet: 'service', about: '', state: 'failing' },
-      ...{ code: 'service.stale', message: '3 ms old.', fix: 'ask its operator.' },
+      type: 'facet',
+      at: '1970-01-01T00:00:03.000Z',
+      facet: 'service',
+      about: '',
+      state: 'failing',
+      code: 'service.stale',
+      message: '3 ms old.',
+      fix: 'ask its operator.',
     },
   ])
   expect(alarms).toEqual(['service service.stale'])
@@ -73,7 +87,9 @@ it('says nothing of what is over within two seconds', () => {
 it('makes known at once what a person did, and raises no alarm for it, nor for what suffers from it', () => {
   const { at, events, alarms } = look()
   const late: Finding = {
-    ...{ facet: 'duty', about: 'liquidator', state: 'failing' },
+    facet: 'duty',
+    about: 'liquidator',
+    state: 'failing',
     error: new RolekeeperError('role.not_deciding', 'Nothing is decided.'),
   }
   at(0, WELL, KILLED, late)
@@ -86,7 +102,10 @@ it('makes known at once what a person did, and raises no alarm for it, nor for w
 it('says of what every start is like nothing for half a minute', () => {
   const { at, events, facets } = look()
   const opening: Finding = {
-    ...{ facet: 'role', about: 'allocator', state: 'failing', isBeginning: true },
+    facet: 'role',
+    about: 'allocator',
+    state: 'failing',
+    isBeginning: true,
     error: new RolekeeperError('role.opening', 'It is being opened.'),
   }
   for (const second of [0, 5, 29]) at(second, opening)

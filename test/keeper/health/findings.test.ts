@@ -37,7 +37,10 @@ describe('the chain', () => {
   const nodes = { agree: 2, health: () => [], quorumMissingSinceMs: () => null, unanswered: () => [] }
   const well: ChainSeen = {
     nodes,
-    ...{ waitsFor: null, unread: [], headAgeMs: 2_000, headAgeMsMax: 30_000 },
+    waitsFor: null,
+    unread: [],
+    headAgeMs: 2_000,
+    headAgeMsMax: 30_000,
   }
   const inVain = (method: string, forMs: number) => ({
     method,
@@ -193,7 +196,9 @@ it('says of a key that it does not sign, at once', () => {
 
 describe('the cause', () => {
   const bad = (facet: FacetName, about = '', code = `${facet}.bad`, reason?: string): Finding => ({
-    ...{ facet, about, state: 'failing' },
+    facet,
+    about,
+    state: 'failing',
     error: new RolekeeperError(code, 'It fails.', { facts: reason === undefined ? {} : { reason } }),
   })
   it.each([
@@ -249,7 +254,8 @@ describe('what a keeper keeps and is given', () => {
   const problem = (code: string) => new RolekeeperError(code, 'It is so.')
   const well: Kept = {
     audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
-    ...{ secrets: { unread: null, refused: null }, targets: [] },
+    secrets: { unread: null, refused: null },
+    targets: [],
   }
   const target = { name: 'ops', failingSinceMs: NOW - 60_001, problem: 'no answer within 5000 ms' }
   it.each<[string, Partial<Kept>, readonly string[]]>([
@@ -288,7 +294,10 @@ describe('what a keeper keeps and is given', () => {
 
   it('is the cause of what is refused for it, and of nothing else', () => {
     const failing = (facet: FacetName, error: RolekeeperError): Finding => ({
-      ...{ facet, about: '', state: 'failing', error },
+      facet,
+      about: '',
+      state: 'failing',
+      error,
     })
     const secrets = failing('secrets', problem('secrets.not_taken'))
     const of = (facet: FacetName, error: RolekeeperError) =>

@@ -23,7 +23,8 @@ const EXAMPLE = {
 }
 const KEPT: Kept = {
   audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
-  ...{ secrets: { unread: null, refused: null }, targets: [] },
+  secrets: { unread: null, refused: null },
+  targets: [],
 }
 const DEPS = { behindServiceMs: () => null, kept: () => KEPT }
 const FACTS = {
@@ -37,7 +38,8 @@ const FACTS = {
 }
 const STATUS = {
   config: loadRunConfig('config/example.yaml', EXAMPLE),
-  ...{ version: '0.0.0', money: { begin: () => undefined, last: () => null } },
+  version: '0.0.0',
+  money: { begin: () => undefined, last: () => null },
 }
 const REPORTS = {
   reports: { metrics: createMetrics(FACTS), emit: () => undefined, alarm: () => undefined },
@@ -64,7 +66,8 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
     ],
     standing: () => ({ ok: true, message: 'alone', isStandby: false }),
     fleet: () => null,
-    ...{ feed: () => null, nodes: () => undefined },
+    feed: () => null,
+    nodes: () => undefined,
     control: () => ({ killed: false, paused: false, pulled: [] }),
     waitsFor: () => new RolekeeperError('node.timeout', 'Node read-1 did not answer.', { fix: 'check it.' }),
     sweptAtMs: () => null,
@@ -100,7 +103,10 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
     terms: () => [{ records, states, live: () => [], safe, payers: () => [], unread: () => null }],
     standing: () => ({ ok: true, message: '1 of 1 held', isStandby: false }),
     fleet: () => null,
-    ...{ feed: () => null, nodes: () => undefined, waitsFor: () => null, sweptAtMs: () => null },
+    feed: () => null,
+    nodes: () => undefined,
+    waitsFor: () => null,
+    sweptAtMs: () => null,
     diskFreeBytes: () => null,
     outlets: [],
     cap: undefined,
@@ -109,7 +115,9 @@ it('is not ready while a fleet has forgotten what one of its signers signed, and
   try {
     const { facets } = JSON.parse(await (await fetch(`${page.url}/readyz`)).text())
     expect(facets['signer/liquidator']).toMatchObject({
-      ...{ state: 'failing', code: 'signer.safe', fix: 'see `rolekeeper safe`' },
+      state: 'failing',
+      code: 'signer.safe',
+      fix: 'see `rolekeeper safe`',
       message: '0x66 is SAFE (fleet_amnesia): Redis has forgotten.',
     })
     expect(await (await fetch(`${page.url}/metrics`)).text()).toContain(

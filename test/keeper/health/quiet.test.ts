@@ -35,12 +35,14 @@ async function journalWith(reservations: ReturnType<typeof lost>) {
 /** Twenty lost races, as five minutes beside rivals bring them, the first at a time. */
 const lost = (firstAtMs: number) =>
   Array.from({ length: 20 }, (_, index) => ({
-    ...{
-      workflowId: `lost ${index}`,
-      role: 'liquidator' as const,
-      workflowType: 'role.liquidator.liquidate' as const,
-    },
-    ...{ signer: scene.signer, atMs: firstAtMs + index * 15_000, usdMicros: 0n, gasWei: 1n, reverted: true },
+    workflowId: `lost ${index}`,
+    role: 'liquidator' as const,
+    workflowType: 'role.liquidator.liquidate' as const,
+    signer: scene.signer,
+    atMs: firstAtMs + index * 15_000,
+    usdMicros: 0n,
+    gasWei: 1n,
+    reverted: true,
   }))
 const policyOf20 = () => {
   const { limits, ...policy } = policyOfOneOracle()

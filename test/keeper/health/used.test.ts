@@ -33,10 +33,14 @@ const limits = limitsPolicy.parse({
 })
 const ruleset = compileRuleset({ ...sections, limits }, deployment)
 const vitals = {
-  ...{ limits: ruleset.limits, allowances: ruleset.allowances },
+  limits: ruleset.limits,
+  allowances: ruleset.allowances,
   counts: ({ shadow }: Pick<Reservation, 'shadow'>) => shadow !== true,
-  ...{ lossUsed: () => ({ loss_per_hour: 0.3 }), arming: () => ({ armed: 0, unarmed: 0 }), key: () => null },
-  ...{ askKey: async () => undefined, headAgeMsMax: 30_000 },
+  lossUsed: () => ({ loss_per_hour: 0.3 }),
+  arming: () => ({ armed: 0, unarmed: 0 }),
+  key: () => null,
+  askKey: async () => undefined,
+  headAgeMsMax: 30_000,
 }
 const cap = {
   perHour: { usdMicrosMax: usd(4_000), gasWeiMax: ether(1_000) },
@@ -45,8 +49,13 @@ const cap = {
 
 let count = 0
 const reserved = (dollars: number, agoMs: number, changes: Partial<Reservation> = {}): Reservation => ({
-  ...{ workflowId: `w${count++}`, role: 'liquidator', signer: SELF, atMs: NOW_MS - agoMs },
-  ...{ usdMicros: usd(dollars), gasWei: ether(10), reverted: false },
+  workflowId: `w${count++}`,
+  role: 'liquidator',
+  signer: SELF,
+  atMs: NOW_MS - agoMs,
+  usdMicros: usd(dollars),
+  gasWei: ether(10),
+  reverted: false,
   uses: [`market ${MARKET}`, `counterparty ${MARKET}`, 'function liquidate'],
   ...changes,
 })
@@ -62,15 +71,23 @@ it('says what part of each limit, allowance and of the cap is used, and nothing 
   await journal.settle(reserved(1_000, 60_000, { role: 'allocator', signer: STRANGER }))
   const { budgets, allowances, ofCap } = await read()
   expect(budgets).toEqual({
-    ...{ usd_per_hour: 0.5, gas_per_hour: 0.1, reverts_per_hour: 0, loss_per_hour: 0.3 },
-    ...{ usd_per_day: 0.1, gas_per_day: 0.02, reverts_per_day: 0.25 },
+    usd_per_hour: 0.5,
+    gas_per_hour: 0.1,
+    reverts_per_hour: 0,
+    loss_per_hour: 0.3,
+    usd_per_day: 0.1,
+    gas_per_day: 0.02,
+    reverts_per_day: 0.25,
   })
   // Empty a day ago, as the guard counts: 1,900 USD in 19 hours, less 500, 500 back in five hours, and again less 500.
   expect(allowances['limits.allowances[0]']).toBeCloseTo(0.3, 2)
   expect(allowances['limits.allowances[1]']).toBe(0)
   expect(allowances['limits.allowances[2]']).toBe(0.125)
   expect(ofCap).toEqual({
-    ...{ usd_per_hour: 0.375, gas_per_hour: 0.02, usd_per_day: 0.25, gas_per_day: 0.03 },
+    usd_per_hour: 0.375,
+    gas_per_hour: 0.02,
+    usd_per_day: 0.25,
+    gas_per_day: 0.03,
   })
 })
 

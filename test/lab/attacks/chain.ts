@@ -70,11 +70,15 @@ export function honestly(kind: Kind, request: SimulationRequest, pinned = deploy
     [...pins, ...oracles, ...behind].find((pin) => pin.address === address)?.codeHash ?? null
   return {
     block: {
-      ...{ number: 100n, hash: `0x${'bb'.repeat(32)}`, parentHash: '0x' },
-      ...{ timestampS: NOW_MS / 1_000 - 1, baseFeePerGasWei: 1n },
+      number: 100n,
+      hash: `0x${'bb'.repeat(32)}`,
+      parentHash: '0x',
+      timestampS: NOW_MS / 1_000 - 1,
+      baseFeePerGasWei: 1n,
     },
     timestampS: NOW_MS / 1_000,
-    ...{ pending: [], following: [] },
+    pending: [],
+    following: [],
     words: (request.slots ?? []).map(({ of }, index) => {
       const proxy = pins.find(({ address }) => address === of)?.proxy
       // Two words of each: what it runs, and its beacon.
@@ -100,7 +104,10 @@ export function waiting(kind: Kind, rules: Ruleset): FinalOptions {
   )
   return {
     workflow: {
-      ...{ role: rules.role, chainId: CHAIN_ID, signer: SELF, proposal: kind.proposal },
+      role: rules.role,
+      chainId: CHAIN_ID,
+      signer: SELF,
+      proposal: kind.proposal,
       prepared: freeze(answerOf(kind, kind.drafts)),
       ...(kind.name === 'report'
         ? { attestation: { digest: NAV_DIGEST, signature: `0x${'11'.repeat(65)}` } }

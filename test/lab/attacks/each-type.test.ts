@@ -95,7 +95,9 @@ const ON_SAVED: readonly (readonly [
 const judged = (one: SavedKind, changes: ReturnType<(typeof ON_SAVED)[number][1]>): string => {
   const { ruleset, proposal, answer } = one
   const workflow = {
-    ...{ role: ruleset.role, chainId: CHAIN_ID, signer: SELF },
+    role: ruleset.role,
+    chainId: CHAIN_ID,
+    signer: SELF,
     proposal: { ...proposal, input: changes.input ?? proposal.input },
   }
   const frozen = freeze({ ...answer, ...changes.answer })

@@ -57,22 +57,31 @@ const execute = (operation: number, target: Address = DESK, data = CANCEL) =>
 const swap = (via: Address, amount: bigint, minOut: bigint) => encode('swap', [via, amount, minOut])
 
 const wrapper = {
-  ...{ id: 'wrap', workflowType, target: '$contract.rfqDesk', params: {} },
+  id: 'wrap',
+  workflowType,
+  target: '$contract.rfqDesk',
+  params: {},
   function: 'function multicall(bytes[] data)',
   calls: { data: 'data[]', inside: ['cancel', 'touch'] },
 }
 const cancel = {
-  ...{ id: 'cancel', workflowType, target: '$contract.rfqDesk' },
+  id: 'cancel',
+  workflowType,
+  target: '$contract.rfqDesk',
   function: 'function cancelBid(uint256 bidId)',
   params: { bidId: { eq: '$input.bidId' } },
 }
 const touch = {
-  ...{ id: 'touch', workflowType, target: '$contract.rfqDesk' },
+  id: 'touch',
+  workflowType,
+  target: '$contract.rfqDesk',
   function: 'function touch(address who)',
   params: { who: { eq: BORROWER } },
 }
 const swapping = {
-  ...{ id: 'swap', workflowType, target: '$contract.rfqDesk' },
+  id: 'swap',
+  workflowType,
+  target: '$contract.rfqDesk',
   function: 'function swap(address via, uint256 amount, uint256 minOut)',
   params: {
     via: { in: ['$self', BORROWER, '$contract.registry'] },
@@ -98,7 +107,9 @@ const POLICIES = {
         ...wrapper,
         function: 'function aggregate((address target, uint256 value, bytes data)[] calls) payable',
         calls: {
-          ...{ data: 'calls[].data', target: 'calls[].target', value: 'calls[].value' },
+          data: 'calls[].data',
+          target: 'calls[].target',
+          value: 'calls[].value',
           inside: ['cancel', 'touch'],
         },
       },

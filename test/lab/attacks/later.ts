@@ -28,7 +28,8 @@ const proxied = <P extends Pin>(pin: P): P => ({
 const beaconed = <P extends Pin>(pin: P): P => ({
   ...pin,
   proxy: {
-    ...{ implementation: behind(pin.address, '17'), codeHash: hash('18') },
+    implementation: behind(pin.address, '17'),
+    codeHash: hash('18'),
     beacon: { address: behind(pin.address, '19'), codeHash: hash('1a') },
   },
 })

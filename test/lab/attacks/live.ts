@@ -76,7 +76,9 @@ export async function createStage(): Promise<Stage> {
   )
   const log = join(config.directory, 'sandbox', 'kms.jsonl')
   return {
-    ...{ session, rulesets, proxy: started },
+    session,
+    rulesets,
+    proxy: started,
     signatures: () => {
       const challenges = challengesOf(config.directory)
       return readFileSync(log, 'utf8')
@@ -120,8 +122,12 @@ function capture(stage: Stage, { method, path, body }: Passing, text: string): C
   if (!counted.ok) return null
   const proposal: Proposal = {
     ...asked,
-    ...{ kind: 'attacked', subject: workflowType, occurrence: answer.data.requestId },
-    ...{ exposure: counted.exposure, summary: 'attacked', reason: {} },
+    kind: 'attacked',
+    subject: workflowType,
+    occurrence: answer.data.requestId,
+    exposure: counted.exposure,
+    summary: 'attacked',
+    reason: {},
   }
   return { ...held, proposal, self, answer: answer.data, receivedAtMs: systemClock.nowMs() }
 }
@@ -180,7 +186,8 @@ async function askForPause(stage: Stage): Promise<readonly Captured[]> {
     for (const { address: vaultAddress } of config.deployment.vaults) {
       const request = {
         workflowType: 'role.asset_manager.vaultShareMobilityManagerAction',
-        ...{ chainId: config.chain.id, principalAddress },
+        chainId: config.chain.id,
+        principalAddress,
         input: { vaultAddress, action: 'pause', restoreAfterTimestamp, reason: 'an audit' },
       }
       const body = JSON.stringify(request)
@@ -228,7 +235,10 @@ export async function playAll(
         let step = await prepare(requestedOf(aim, config.chain.id), { nowMs, post })
         if (step.type === 'moved' && step.workflow.state === 'prepared') {
           step = await attest(step.workflow, {
-            ...{ nowMs, ruleset: aim.ruleset, nodes, signer },
+            nowMs,
+            ruleset: aim.ruleset,
+            nodes,
+            signer,
             journal: {
               enterDigest: async () => {},
               ordered: async () => {},
@@ -239,8 +249,11 @@ export async function playAll(
         }
         const { workflow } = step.type === 'wait' ? { workflow: undefined } : step
         played.push({
-          ...{ attack: attack.name, workflowType: aim.proposal.workflowType, expected },
-          ...{ state: workflow?.state ?? step.type, check: workflow?.note?.check ?? '' },
+          attack: attack.name,
+          workflowType: aim.proposal.workflowType,
+          expected,
+          state: workflow?.state ?? step.type,
+          check: workflow?.note?.check ?? '',
         })
       }
       onPlayed()
@@ -259,7 +272,10 @@ function requestedOf({ proposal, ruleset, self }: Aim, chainId: number): Workflo
   const body = JSON.stringify({ workflowType: proposal.workflowType, chainId, input: proposal.input })
   return {
     ...bare,
-    ...{ role: ruleset.role, chainId, signer: self, proposal },
+    role: ruleset.role,
+    chainId,
+    signer: self,
+    proposal,
     request: { idempotencyKey: bare.id, body },
   }
 }
@@ -269,7 +285,9 @@ function kmsOf({ kms }: RunConfig, { signer }: AgentConfig): Parameters<typeof c
   const { region, endpoint, accessKeyId, secretAccessKey } = kms
   invariant(accessKeyId !== undefined && secretAccessKey !== undefined, 'the KMS of the sandbox takes a key')
   return {
-    ...{ region, keyId: signer.keyId, address: signer.address },
+    region,
+    keyId: signer.keyId,
+    address: signer.address,
     ...(endpoint === undefined ? {} : { endpoint }),
     credentials: () => ({
       accessKeyId: accessKeyId.reveal(),

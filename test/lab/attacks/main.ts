@@ -95,14 +95,13 @@ function report({ deeds, played, decided, types, signatures }: Report): void {
     }
   }
   const sum = {
-    ...{
-      attacks: ATTACKS.length + deeds.length,
-      open: open.length,
-      answers: types,
-      plays: played.length,
-      decided: decided.length,
-    },
-    ...{ wrong: wrong.length, signatures },
+    attacks: ATTACKS.length + deeds.length,
+    open: open.length,
+    answers: types,
+    plays: played.length,
+    decided: decided.length,
+    wrong: wrong.length,
+    signatures,
   }
   for (const { attack, workflowType, expected, state, check } of wrong)
     say(`WRONG: ${workflowType} ${attack}: ${state} by ${check || 'nothing'}, expected ${expected}`)

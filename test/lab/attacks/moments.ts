@@ -197,12 +197,18 @@ function watchLosses(
   const values = new Map<string, string>()
   const budget = createLossBudget(
     {
-      ...{ signer: owner, sharing: [], deployment, role: 'liquidator', nativePriceUsdMicros: 0n },
+      signer: owner,
+      sharing: [],
+      deployment,
+      role: 'liquidator',
+      nativePriceUsdMicros: 0n,
       pricesUsdMicros: { sUSD: 1_000_000n },
       loss: { perHourUsdMicros: usd('2000'), perDayUsdMicros: usd('3000') },
     },
     {
-      ...{ nodes, log, clock: { ...systemClock, nowMs: () => nowMs, monotonicMs: () => nowMs } },
+      nodes,
+      log,
+      clock: { ...systemClock, nowMs: () => nowMs, monotonicMs: () => nowMs },
       journal: {
         getValue: async (key) => values.get(key) ?? null,
         setValue: async (key, value) => {

@@ -12,14 +12,21 @@ import { type ChainAttack, honestly, waiting } from './chain.ts'
 
 const quantity = (value: bigint | number): Hex => `0x${value.toString(16)}`
 const HEAD = {
-  ...{ number: quantity(100), hash: padHex('0xbb'), parentHash: padHex('0xba') },
-  ...{ timestamp: quantity(NOW_MS / 1_000 - 1), baseFeePerGas: '0x1', gasUsed: '0x0', gasLimit: '0x1c9c380' },
+  number: quantity(100),
+  hash: padHex('0xbb'),
+  parentHash: padHex('0xba'),
+  timestamp: quantity(NOW_MS / 1_000 - 1),
+  baseFeePerGas: '0x1',
+  gasUsed: '0x0',
+  gasLimit: '0x1c9c380',
   miner: padHex('0xfe', { size: 20 }),
 }
 
 const ran = (returnData: Hex | null) => ({
-  ...{ status: returnData === null ? '0x0' : '0x1', returnData: returnData ?? '0x' },
-  ...{ gasUsed: '0x5208', logs: [] },
+  status: returnData === null ? '0x0' : '0x1',
+  returnData: returnData ?? '0x',
+  gasUsed: '0x5208',
+  logs: [],
 })
 
 /** What a node writes of a simulation that shows this. */
@@ -29,7 +36,9 @@ const wireOf = ({ codeAt = [] }: SimulationRequest, shown: SimulationResult) => 
       ...(codeAt.length === 0 ? [] : [ran(concatHex(shown.codeHashes.map((code) => code ?? zeroHash)))]),
       ...shown.before.map(ran),
       ...shown.bundle.map(({ status, gasUsed, returnData, logs }) => ({
-        ...{ status: status === 'success' ? '0x1' : '0x0', gasUsed: quantity(gasUsed), returnData },
+        status: status === 'success' ? '0x1' : '0x0',
+        gasUsed: quantity(gasUsed),
+        returnData,
         logs: logs.map(({ address, topics, data }) => ({ address, topics, data })),
       })),
       ...shown.after.map(ran),
@@ -79,7 +88,12 @@ export async function clearByThree(
     }
   })
   const nodes = joinNodes({
-    ...{ chainId: CHAIN_ID, readers, senders: [], agree, finality: 'finalized', pollMs: 100 },
+    chainId: CHAIN_ID,
+    readers,
+    senders: [],
+    agree,
+    finality: 'finalized',
+    pollMs: 100,
     clock: { ...systemClock, nowMs: () => NOW_MS },
   })
   const simulate = (request: SimulationRequest) => {

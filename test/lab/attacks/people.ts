@@ -41,7 +41,8 @@ const deps = { ruleset, approval: TWO, apart: [], nowMs: () => NOW_MS }
 type Key = ReturnType<typeof createPersonKey>
 /** What somebody says who calls themselves by a name, signed with a key of theirs. */
 const says = (name: string, key: Key, id: string, hash: string): Identity => ({
-  ...{ user: 'x@y', name },
+  user: 'x@y',
+  name,
   signature: signText(answerText('approve', id, hash), key.privatePem),
 })
 type Answers = (id: string, hash: string) => readonly { readonly by: Identity; readonly hash?: string }[]

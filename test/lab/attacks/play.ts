@@ -57,7 +57,10 @@ export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: 
   const { prepared: _none, ...bare } = workflowOf('requested')
   const requested: Workflow = {
     ...bare,
-    ...{ role: ruleset.role, chainId: CHAIN_ID, signer: SELF, proposal },
+    role: ruleset.role,
+    chainId: CHAIN_ID,
+    signer: SELF,
+    proposal,
     request: { idempotencyKey: bare.id, body: '{}' },
   }
   const nowMs = () => NOW_MS
@@ -67,7 +70,8 @@ export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: 
     const attestation = recorded === undefined ? {} : { attestation: { digest: recorded } }
     const prepared = { ...step.workflow, ...attestation }
     step = await attest(prepared, {
-      ...{ nowMs, ruleset },
+      nowMs,
+      ruleset,
       nodes: {
         simulate: async () => Promise.reject(new Error('no hostile answer comes so far')),
       },

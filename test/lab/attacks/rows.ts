@@ -76,50 +76,81 @@ const POSITION = `0x${'ab'.repeat(32)}` as const
 function restrictedLot(): World {
   const lot = {
     terms: {
-      ...{ positionId: POSITION, lane: stringToHex('restricted', { size: 32 }), market: MARKET },
-      ...{ borrower: STRANGER, asset: COLLATERAL, amount: 10n ** 8n, quoteAsset: LOAN },
-      ...{ reserveAssets: usd(40_000), closesAt: NOW + 60n },
+      positionId: POSITION,
+      lane: stringToHex('restricted', { size: 32 }),
+      market: MARKET,
+      borrower: STRANGER,
+      asset: COLLATERAL,
+      amount: 10n ** 8n,
+      quoteAsset: LOAN,
+      reserveAssets: usd(40_000),
+      closesAt: NOW + 60n,
     },
-    ...{ seller: STRANGER, state: 1, bestBidder: `0x${'00'.repeat(20)}`, bestAssets: 0n },
+    seller: STRANGER,
+    state: 1,
+    bestBidder: `0x${'00'.repeat(20)}`,
+    bestAssets: 0n,
   }
   const says: Readonly<Record<string, unknown>> = {
-    ...{ fundReadinessApproved: true, quoteAssetProfileApproved: true, purchasesEnabled: true },
-    ...{ impairment: 0, manager: SELF, netAssets: usd(1_000_000), idleAssets: usd(1_000_000), lot },
-    ...{ read: [60_000n * WAD, NOW, NOW, 1], concentrationAt: [0n, 0n, 0n] },
+    fundReadinessApproved: true,
+    quoteAssetProfileApproved: true,
+    purchasesEnabled: true,
+    impairment: 0,
+    manager: SELF,
+    netAssets: usd(1_000_000),
+    idleAssets: usd(1_000_000),
+    lot,
+    read: [60_000n * WAD, NOW, NOW, 1],
+    concentrationAt: [0n, 0n, 0n],
   }
   return {
     kind: 'acquire',
     input: {
-      ...{ fundAddress: FUND, acquisitionAddress: HOUSE, lotId: '7', bidAssets: String(usd(57_000)) },
+      fundAddress: FUND,
+      acquisitionAddress: HOUSE,
+      lotId: '7',
+      bidAssets: String(usd(57_000)),
     },
     proposal: {
-      ...{ kind: 'bid', lot: POSITION, reason: { priceWad: String(60_000n * WAD) } },
+      kind: 'bid',
+      lot: POSITION,
+      reason: { priceWad: String(60_000n * WAD) },
       exposure: { token: null, assets: 0n, usdMicros: usd(57_000) },
     },
-    ...{
-      before: (name) => says[name],
-      after: (name) => says[name],
-      gasWei: 1n,
-      wrong: 'the lane is restricted',
-    },
+    before: (name) => says[name],
+    after: (name) => says[name],
+    gasWei: 1n,
+    wrong: 'the lane is restricted',
   }
 }
 
 /** A vault without trouble, and a pause of its shares for a bad debt that rows say. */
 function soundVault(): World {
   const says: Readonly<Record<string, unknown>> = {
-    ...{ hasRole: true, transferProfile: 0, shareMobilityPaused: false, restoreAfter: 0n, mobilityEpoch: 4n },
-    ...{ allocatedAssets: usd(1_000), totalBadDebt: 0n, totalDebt: usd(900), totalCash: usd(100) },
+    hasRole: true,
+    transferProfile: 0,
+    shareMobilityPaused: false,
+    restoreAfter: 0n,
+    mobilityEpoch: 4n,
+    allocatedAssets: usd(1_000),
+    totalBadDebt: 0n,
+    totalDebt: usd(900),
+    totalCash: usd(100),
     read: [60_000n * WAD, NOW, NOW, 1],
   }
   return {
     kind: 'pause',
     input: {
-      ...{ vaultAddress: VAULT, action: 'pause', reason: 'bad debt' },
+      vaultAddress: VAULT,
+      action: 'pause',
+      reason: 'bad debt',
       restoreAfterTimestamp: String(NOW + 600n),
     },
     proposal: { kind: 'pause' },
-    ...{ before: (name) => says[name], after: (name) => says[name], gasWei: 1n, wrong: 'nothing is wrong' },
+    before: (name) => says[name],
+    after: (name) => says[name],
+    gasWei: 1n,
+    wrong: 'nothing is wrong',
   }
 }
 /** A vault that stands still for a bad debt, which rows say is gone. */
@@ -133,7 +164,8 @@ function troubledVault(): World {
   return { ...sound, input, proposal: { kind: 'restore' }, before: says, after: says }
 }
 const judging = (name: string, check: string, worldOf: () => World): Deed => ({
-  ...{ name, check },
+  name,
+  check,
   play: async () => {
     const world = worldOf()
     return [judged(world, rulesOf(world))?.check ?? null]
@@ -164,7 +196,8 @@ const written = (name: string, parameter: string, condition: object | null): Dee
 
 /** A row that comes in, or is dropped. */
 const coming = (name: string, row: object): Deed => ({
-  ...{ name: `rows: ${name}`, check: 'dropped' },
+  name: `rows: ${name}`,
+  check: 'dropped',
   play: async () => [admit(row, 'rows[0]') === null ? null : 'dropped'],
 })
 
@@ -175,16 +208,25 @@ const challenge = (
   check: string,
   change: Partial<Parameters<typeof createSiweMessage>[0]>,
 ): Deed => ({
-  ...{ name: `sign-in: ${name}`, check },
+  name: `sign-in: ${name}`,
+  check,
   play: async () => {
     const expected = {
-      ...{ address: SELF, chainId: CHAIN_ID, service: SERVICE },
+      address: SELF,
+      chainId: CHAIN_ID,
+      service: SERVICE,
       challenge: { statement: 'Sign in.', path: '' },
     }
     const message = createSiweMessage({
-      ...{ address: SELF, chainId: CHAIN_ID, domain: SERVICE.host, uri: SERVICE.origin, version: '1' },
-      ...{ nonce: 'abcd1234EFGH', statement: 'Sign in.' },
-      ...{ issuedAt: new Date(NOW_MS - 1_000), expirationTime: new Date(NOW_MS + 60_000) },
+      address: SELF,
+      chainId: CHAIN_ID,
+      domain: SERVICE.host,
+      uri: SERVICE.origin,
+      version: '1',
+      nonce: 'abcd1234EFGH',
+      statement: 'Sign in.',
+      issuedAt: new Date(NOW_MS - 1_000),
+      expirationTime: new Date(NOW_MS + 60_000),
       ...change,
     })
     const checked = checkChallenge(message, expected, NOW_MS)
@@ -201,22 +243,23 @@ async function sameRequest(): Promise<string | null> {
     let check: string | null = null
     for (const id of ['first', 'twin']) {
       const open = workflowOf('discovered', {
-        ...{
-          id,
-          opportunity: id,
-          role: ruleset.role,
-          chainId: CHAIN_ID,
-          signer: SELF,
-          proposal: kind.proposal,
-        },
+        id,
+        opportunity: id,
+        role: ruleset.role,
+        chainId: CHAIN_ID,
+        signer: SELF,
+        proposal: kind.proposal,
       })
       await journal.open(open)
       const prepared = { ...open, state: 'prepared' as const, prepared: freeze(answerOf(kind, kind.drafts)) }
       const step = await attest(prepared, {
-        ...{ nowMs: () => NOW_MS, ruleset, journal },
+        nowMs: () => NOW_MS,
+        ruleset,
+        journal,
         nodes: { simulate: async () => Promise.reject(new Error('no node is asked')) },
         signer: {
-          ...{ address: SELF, keyId: 'a key' },
+          address: SELF,
+          keyId: 'a key',
           signDigest: async () => Promise.reject(new Error('no key is asked')),
         },
         gate: () => ({ closed: false, paused: false }),

@@ -61,7 +61,11 @@ function measureSize(markets: number): OptimumFigures {
   const sorted = rounds.map(({ tookMs }) => tookMs).toSorted((one, other) => one - other)
   const at = (part: number) => sorted[Math.min(ROUNDS - 1, Math.floor(part * ROUNDS))] ?? Number.NaN
   return {
-    ...{ markets, rounds: ROUNDS, p50Ms: at(0.5), p95Ms: at(0.95), maxMs: at(1) },
+    markets,
+    rounds: ROUNDS,
+    p50Ms: at(0.5),
+    p95Ms: at(0.95),
+    maxMs: at(1),
     gapBpsMax: Math.max(...rounds.map(({ gapBps }) => gapBps)),
   }
 }

@@ -87,10 +87,15 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     { ...liquidator, arming: { collections: [], sample: () => [], prove: () => ({ seen: ARMED }) } },
     strategy,
     {
-      ...{ client, nodes, clock: systemClock, collections: listing as Collections },
+      client,
+      nodes,
+      clock: systemClock,
+      collections: listing as Collections,
       outside: async () => ({ ok: false, check: 'source_unknown', message: 'None.' }),
       dataFeeWei: () => 0n,
-      ...{ onArmed: () => {}, onSwept: () => {}, onFirstSweepSlow: () => {} },
+      onArmed: () => {},
+      onSwept: () => {},
+      onFirstSweepSlow: () => {},
       onSweepFailed: fail,
       onProofFailed: fail,
       onUnfiltered: (collection) => {
@@ -98,7 +103,10 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
       },
     },
     {
-      ...{ deployment, signer: SIGNER, ours: [SIGNER], priorityFeePerGasWei: 0n },
+      deployment,
+      signer: SIGNER,
+      ours: [SIGNER],
+      priorityFeePerGasWei: 0n,
       limits: { ageMsMax: 20_000, blockLagMax: 3n, headAgeMsMax: 30_000 },
     },
   )
@@ -117,7 +125,10 @@ async function measureSize(positions: number, collectGarbage: () => void): Promi
     const bytesAPosition = (bytesHeld(collectGarbage) - bytesBefore) / positions
     const events = await measureEvents(positions, service, observer.note, look)
     return {
-      ...{ positions, ...events, sweepMs: round(sweepMs), sweepPages },
+      positions,
+      ...events,
+      sweepMs: round(sweepMs),
+      sweepPages,
       bytesAPosition: positions < WEIGHED_FROM ? null : round(bytesAPosition),
     }
   } finally {

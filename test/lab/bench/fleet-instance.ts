@@ -134,7 +134,13 @@ function hold(
   return {
     begin: async () => {
       pipeline = await createPipeline({
-        ...{ ...outside, settings, journal, gate, createQueue, resumed, onMove: moved },
+        ...outside,
+        settings,
+        journal,
+        gate,
+        createQueue,
+        resumed,
+        onMove: moved,
         signers: [signerOf(settings.keys[key] ?? '0x')],
         safe: signers.safe,
       })

@@ -102,8 +102,12 @@ async function claims(port: number, lanes: number, count: number): Promise<Pace>
   const paced = await pace(count, lanes, async (lane, turn) => {
     const workflow = workflowAt('in_flight', lane, turn)
     const claimed = await journals[lane]?.claim(workflow, {
-      ...{ workflowId: workflow.id, role: workflow.role, atMs: Date.now() },
-      ...{ usdMicros: 5n, gasWei: 7n, reverted: false },
+      workflowId: workflow.id,
+      role: workflow.role,
+      atMs: Date.now(),
+      usdMicros: 5n,
+      gasWei: 7n,
+      reverted: false,
     })
     if (typeof claimed !== 'object') throw new TypeError(`${workflow.id} was not claimed`)
   })

@@ -8,13 +8,11 @@ process.on('disconnect', () => process.exit())
 process.once('message', (carrier: Carrier) => {
   const onHealth = () => undefined
   createBullmqQueue({
-    ...{
-      carrier,
-      clock: systemClock,
-      seat: '0xa',
-      onHealth,
-      waker: createWaker(carrier, systemClock, onHealth),
-    },
+    carrier,
+    clock: systemClock,
+    seat: '0xa',
+    onHealth,
+    waker: createWaker(carrier, systemClock, onHealth),
     run: async () => {
       process.send?.(Number(process.hrtime.bigint()) / 1e6)
       return null

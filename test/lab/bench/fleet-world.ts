@@ -50,7 +50,10 @@ export async function startFleet(world: ThroughputSettings, options: FleetOption
   const startOne = (name: string) => {
     const child = fork(fileURLToPath(new URL('fleet-instance.ts', import.meta.url)))
     const settings: FleetSettings = {
-      ...{ ...world, ...options, instance: name, replicas: 0 },
+      ...world,
+      ...options,
+      instance: name,
+      replicas: 0,
       directory: join(directories, name),
     }
     child.send(settings)
@@ -111,7 +114,9 @@ export async function startFleet(world: ThroughputSettings, options: FleetOption
 
 function instanceOf(name: string, child: ChildProcess): Instance {
   return {
-    ...{ name, child, keys: [] },
+    name,
+    child,
+    keys: [],
     ask: (ask, answer) =>
       new Promise((resolve) => {
         const onSaid = (said: Said) => {

@@ -79,7 +79,10 @@ export async function measureFleet(say: (text: string) => void): Promise<FleetFi
     }
     const carried = await measureRates(redis, say)
     return {
-      ...{ type: 'fleet', ...carried, ...parts, leaseMs: LEASE_MS },
+      type: 'fleet',
+      ...carried,
+      ...parts,
+      leaseMs: LEASE_MS,
       load: [loadBefore, loadavg()[0] ?? 0],
     }
   } finally {
@@ -130,7 +133,10 @@ async function measureRates(redis: TestRedis, say: (text: string) => void) {
 }
 
 const optionsOf = ({ port: redisPort }: TestRedis, fleet: string, roster: readonly string[]) => ({
-  ...{ redisPort, fleet, roster, leaseMs: LEASE_MS },
+  redisPort,
+  fleet,
+  roster,
+  leaseMs: LEASE_MS,
 })
 
 let jobs = 0
@@ -185,8 +191,10 @@ async function usageOf(client: Redis) {
 
 function paceOf({ tookMs, cpuMs, redisCpuMs, commands }: Round, sqliteMs: number): CarryPace {
   return {
-    ...{ perSecond: (1_000 * WORKFLOWS) / tookMs, toSqlite: sqliteMs / tookMs },
-    ...{ cpuMsEach: cpuMs / WORKFLOWS, redisCpuMsEach: redisCpuMs / WORKFLOWS },
+    perSecond: (1_000 * WORKFLOWS) / tookMs,
+    toSqlite: sqliteMs / tookMs,
+    cpuMsEach: cpuMs / WORKFLOWS,
+    redisCpuMsEach: redisCpuMs / WORKFLOWS,
     commandsEach: Object.fromEntries(
       Object.entries(commands).map(([name, count]) => [name, count / WORKFLOWS]),
     ),

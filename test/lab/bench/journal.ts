@@ -104,8 +104,12 @@ async function carryAll(round: number, journal: Journal): Promise<void> {
         const written = await journal.write({ ...workflow, slots })
         await journal.post([
           {
-            ...{ hash: `0x${hashOf(`tx ${workflow.id}`)}`, requestId: workflow.id, workflowId: workflow.id },
-            ...{ order: 0, chainId: CHAIN, dueAtMs: 0 },
+            hash: `0x${hashOf(`tx ${workflow.id}`)}`,
+            requestId: workflow.id,
+            workflowId: workflow.id,
+            order: 0,
+            chainId: CHAIN,
+            dueAtMs: 0,
           },
         ])
         await journal.barrier()
@@ -125,8 +129,12 @@ async function carryAll(round: number, journal: Journal): Promise<void> {
 }
 
 const DECISION_ROWS: readonly DecisionRow[] = Array.from({ length: DECISIONS }, (_, index) => ({
-  ...{ role: 'liquidator', subject: `0x${hashOf(`position ${index}`)}`, atMs: 0, check: 'not_worth_it' },
-  ...{ message: 'it would cost more than it gains', reason: { gain: '1000000', cost: '2000000' } },
+  role: 'liquidator',
+  subject: `0x${hashOf(`position ${index}`)}`,
+  atMs: 0,
+  check: 'not_worth_it',
+  message: 'it would cost more than it gains',
+  reason: { gain: '1000000', cost: '2000000' },
 }))
 
 async function open(index: number, nowMs: number, journal: Journal): Promise<Workflow> {

@@ -124,15 +124,23 @@ function workflowWith(index: number, signer: Hex, chainId: number, nonce: number
   const id = createHash('sha256').update(`restart ${index}`).digest('hex')
   const nowMs = Date.now()
   const bare = slotOf({
-    ...{ chainId, signer, nonce, attempts: [] },
+    chainId,
+    signer,
+    nonce,
+    attempts: [],
     payload: { to: signer, data: '0x', valueWei: 0n, gasLimit: 21_000n },
   })
   const slot = { ...bare, attempts: [orderAttempt(bare, 'payload', FEES, nowMs)] }
   const answer = answerOf({ requestId: `wf-${index}`, expiresAt: new Date(nowMs + LIFE_MS).toISOString() })
   const { clearance, prepared } = workflowOf('in_flight')
   return workflowOf('in_flight', {
-    ...{ id: id.slice(0, 32), opportunity: id, chainId, signer },
-    ...{ createdAtMs: nowMs + index, updatedAtMs: nowMs, slots: [slot] },
+    id: id.slice(0, 32),
+    opportunity: id,
+    chainId,
+    signer,
+    createdAtMs: nowMs + index,
+    updatedAtMs: nowMs,
+    slots: [slot],
     proposal: proposalOf({ subject: `0xm:0xv:${index}`, occurrence: String(index) }),
     ...(prepared === undefined ? {} : { prepared: { ...prepared, answer, receivedAtMs: nowMs } }),
     ...(clearance === undefined ? {} : { clearance: { ...clearance, notAfterMs: nowMs + LIFE_MS } }),

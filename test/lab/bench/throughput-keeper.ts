@@ -30,7 +30,12 @@ async function startAlone(settings: ThroughputSettings) {
       ? records.journal
       : withAudit(records.journal, await openKeeperAudit(directory, { clock: systemClock }), [])
   const { carry } = await createPipeline({
-    ...{ settings, signers, journal, createQueue: createTimers, resumed: [], onMove: () => {} },
+    settings,
+    signers,
+    journal,
+    createQueue: createTimers,
+    resumed: [],
+    onMove: () => {},
     ...(await connectOutside(settings)),
     safe: (signer, { message }) => say(`${signer} is SAFE: ${message}`),
     gate: () => ({ closed: false, paused: false }),

@@ -47,8 +47,11 @@ const POLICY = {
   }),
   // As in the shipped policies, but that an answer may wait for its turn among a few hundred.
   freshness: freshnessPolicy.parse({
-    ...{ ageMax: '1 min', blockLagMax: '60 blocks', headAgeMax: '30 s' },
-    ...{ expiryMargin: '3 s', lifetimeMax: '2 min' },
+    ageMax: '1 min',
+    blockLagMax: '60 blocks',
+    headAgeMax: '30 s',
+    expiryMargin: '3 s',
+    lifetimeMax: '2 min',
   }),
   guard: guardPolicy(sanityOf(ROLE).limits([])).parse({
     views: [
@@ -57,14 +60,18 @@ const POLICY = {
     ],
     allow: [
       {
-        ...{ id: 'finalize', workflowType: WORKFLOW_TYPE, target: '$contract.rfqDesk' },
+        id: 'finalize',
+        workflowType: WORKFLOW_TYPE,
+        target: '$contract.rfqDesk',
         function: 'function finalize(uint256 rfqId)',
         params: { rfqId: { eq: '$input.rfqId' } },
-        ...{ valueMax: '0 ETH', gasMax: GAS_MAX },
+        valueMax: '0 ETH',
+        gasMax: GAS_MAX,
       },
     ],
     effects: [{ workflowType: WORKFLOW_TYPE, out: [], in: [] }],
-    ...{ sanity: {}, gasHeadroom: '130 %' },
+    sanity: {},
+    gasHeadroom: '130 %',
   }),
   fees: feePolicy.parse({
     maxFeePerGas: '30 gwei',
@@ -104,8 +111,13 @@ type Outside = { readonly nodes: Nodes; readonly client: ServiceClient }
 /** Connect to the servers. */
 export async function connectOutside({ rpcUrl, serviceUrl, chainId }: ThroughputSettings): Promise<Outside> {
   const nodes = await createNodes({
-    ...{ chainId, read: [rpcUrl], send: [rpcUrl], agree: 1, clock: systemClock },
-    ...{ timeoutMs: 5_000, pollMs: POLL_MS },
+    chainId,
+    read: [rpcUrl],
+    send: [rpcUrl],
+    agree: 1,
+    clock: systemClock,
+    timeoutMs: 5_000,
+    pollMs: POLL_MS,
     finality: { confirmations: CONFIRMATIONS },
   })
   const client = createServiceClient(
@@ -129,7 +141,12 @@ export async function createPipeline(deps: PipelineDeps): Promise<Pipeline> {
   const addresses = settings.keys.map(addressOf)
   const chain = await watchChain({
     scope: '',
-    ...{ nowMs: systemClock.nowMs, clock: systemClock, nodes, journal, alarm, safe },
+    nowMs: systemClock.nowMs,
+    clock: systemClock,
+    nodes,
+    journal,
+    alarm,
+    safe,
     signers: signers.map(({ address }) => address),
     onHead: () => {
       for (const { id, state } of live.values())
@@ -138,7 +155,11 @@ export async function createPipeline(deps: PipelineDeps): Promise<Pipeline> {
     onFailed: say,
   })
   const queue = createRunQueue({
-    ...{ clock: systemClock, journal, alone, createQueue: deps.createQueue, signers: { safe } },
+    clock: systemClock,
+    journal,
+    alone,
+    createQueue: deps.createQueue,
+    signers: { safe },
     remembered: (id) => live.get(id),
     stagesOf: stagesOf(chain, (work) => alone('budget', work), deps),
     onMove: (before, after) => {
@@ -156,7 +177,9 @@ export async function createPipeline(deps: PipelineDeps): Promise<Pipeline> {
     if (signer === undefined) throw new TypeError('no such key')
     const opener = { role: roleOf(job), chainId, signer, shadow: false }
     const opened = await openProposal(proposalOf(job, desk.address), opener, {
-      ...{ nowMs: systemClock.nowMs, journal, alarm },
+      nowMs: systemClock.nowMs,
+      journal,
+      alarm,
     })
     if (!opened.ok) throw new TypeError(opened.message)
     const { workflow } = opened
@@ -193,11 +216,25 @@ function stagesOf(
   }
   const create = (role: string, signer: Signer) =>
     createLiveStages({
-      ...{ nowMs, monotonicMs, gas, journal, nodes, client, chain, signer, gate, alone, fees: POLICY.fees },
-      ...{ signers: { safe }, alarm: ({ message }) => say(message), urgentOf: () => [], window: 64 },
+      nowMs,
+      monotonicMs,
+      gas,
+      journal,
+      nodes,
+      client,
+      chain,
+      signer,
+      gate,
+      alone,
+      fees: POLICY.fees,
+      signers: { safe },
+      alarm: ({ message }) => say(message),
+      urgentOf: () => [],
+      window: 64,
       approval: { ...approval, expiresAfterMs: 60_000, hash: '', approvers: {}, quorum: 1 },
       mail: { everyMs: 250, answers: async () => [] },
-      ...{ standing: async () => [], apart: [] },
+      standing: async () => [],
+      apart: [],
       session: NO_SESSION,
       standingAhead: () => undefined,
       allowing: () => undefined,
@@ -206,7 +243,10 @@ function stagesOf(
         {
           namespace: 'bench',
           assets: [],
-          ...{ markets: [], vaults: [], funds: [], contracts: [{ ...settings.desk, name: 'rfqDesk' }] },
+          markets: [],
+          vaults: [],
+          funds: [],
+          contracts: [{ ...settings.desk, name: 'rfqDesk' }],
         },
       ),
     })
@@ -229,10 +269,14 @@ const NO_SESSION = {
 }
 
 const proposalOf = (job: Job, desk: Hex): Proposal => ({
-  ...{ workflowType: WORKFLOW_TYPE, kind: 'finalize', subject: String(job.id), occurrence: '1' },
+  workflowType: WORKFLOW_TYPE,
+  kind: 'finalize',
+  subject: String(job.id),
+  occurrence: '1',
   input: inputOf(desk, job),
   exposure: { token: null, assets: 0n, usdMicros: 0n },
-  ...{ summary: 'finalize', reason: {} },
+  summary: 'finalize',
+  reason: {},
 })
 
 const addressOf = (privateKey: Hex) => privateKeyToAddress(privateKey).toLowerCase() as Hex

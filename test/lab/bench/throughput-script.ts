@@ -50,7 +50,9 @@ const prepare = ({ serviceUrl, desk }: ThroughputSettings, job: Job, principalAd
 
 function createViemLoop(settings: ThroughputSettings): (job: Job) => Promise<void> {
   const chain = defineChain({
-    ...{ id: settings.chainId, name: 'bench', rpcUrls: { default: { http: [settings.rpcUrl] } } },
+    id: settings.chainId,
+    name: 'bench',
+    rpcUrls: { default: { http: [settings.rpcUrl] } },
     nativeCurrency: { name: 'ether', symbol: 'ETH', decimals: 18 },
   })
   const transport = http(settings.rpcUrl)
@@ -80,7 +82,10 @@ async function createBare(settings: ThroughputSettings): Promise<(job: Job) => P
   const { rpcUrl, chainId } = settings
   const rpc = async <T>(method: string, ...params: unknown[]): Promise<T> => {
     const { result, error } = await post<{ result: T; error?: unknown }>(rpcUrl, {
-      ...{ jsonrpc: '2.0', id: 1, method, params },
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params,
     })
     if (error !== undefined) throw new TypeError(`${method}: ${JSON.stringify(error)}`)
     return result
@@ -109,8 +114,14 @@ async function createBare(settings: ThroughputSettings): Promise<(job: Job) => P
     const simulated = await simulate()
     const gas = (BigInt(simulated[0]?.calls[0]?.gasUsed ?? 0) * 13n) / 10n
     const transaction: TransactionSerializableEIP1559 = {
-      ...{ type: 'eip1559', chainId, nonce: owner.nonce, to, data, gas },
-      ...{ maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n },
+      type: 'eip1559',
+      chainId,
+      nonce: owner.nonce,
+      to,
+      data,
+      gas,
+      maxFeePerGas: 3_000_000_000n,
+      maxPriorityFeePerGas: 1_000_000_000n,
     }
     owner.nonce += 1
     const [signature] = await Promise.all([

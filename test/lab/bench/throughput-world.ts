@@ -126,7 +126,9 @@ export async function createThroughputWorld(contenders: number, keys: number) {
   const mining = setInterval(() => client.mine({ blocks: 1 }).catch(() => undefined), BLOCK_MS)
   const settings = all.map(
     (own): ThroughputSettings => ({
-      ...{ rpcUrl: chain.rpcUrl, serviceUrl: service.url, chainId: chain.chainId },
+      rpcUrl: chain.rpcUrl,
+      serviceUrl: service.url,
+      chainId: chain.chainId,
       desk: { address, codeHash },
       keys: own,
     }),
@@ -168,11 +170,16 @@ async function startService(
       expected: true,
     }
     prepared.set(requestId, {
-      ...{ requestId, workflowType, status: 'final_success', transactions: [] },
+      requestId,
+      workflowType,
+      status: 'final_success',
+      transactions: [],
       canonicalPostconditions: [{ ...postcondition, satisfied: true, blockNumber: '1000000' }],
     })
     const calldata = encodeFunctionData({
-      ...{ abi: FINALIZE, functionName: 'finalize', args: [BigInt(input.rfqId)] },
+      abi: FINALIZE,
+      functionName: 'finalize',
+      args: [BigInt(input.rfqId)],
     })
     response.end(
       JSON.stringify({
@@ -192,8 +199,14 @@ async function startService(
         },
         transactions: [
           {
-            ...{ order: 0, chainId, transactionKind: 'contract_call', target: desk, calldata },
-            ...{ value: '0', label: 'finalize', simulationRequired: true },
+            order: 0,
+            chainId,
+            transactionKind: 'contract_call',
+            target: desk,
+            calldata,
+            value: '0',
+            label: 'finalize',
+            simulationRequired: true,
           },
         ],
         canonicalPostconditions: [postcondition],

@@ -117,12 +117,19 @@ function figuresOf(
   })
   const ratio = (other: Contender) => median((round) => round[other].tookMs / round.keeper.tookMs)
   return {
-    ...{ signers, workflows, atOnce, rounds: rounds.length },
+    signers,
+    workflows,
+    atOnce,
+    rounds: rounds.length,
     rates: {
-      ...{ keeper: rate('keeper'), unaudited: rate('unaudited') },
-      ...{ viem: rate('viem'), bare: rate('bare') },
+      keeper: rate('keeper'),
+      unaudited: rate('unaudited'),
+      viem: rate('viem'),
+      bare: rate('bare'),
     },
-    ...{ toViem: ratio('viem'), toBare: ratio('bare'), toUnaudited: ratio('unaudited') },
+    toViem: ratio('viem'),
+    toBare: ratio('bare'),
+    toUnaudited: ratio('unaudited'),
     journalMsMax: Math.max(...rounds.map(({ keeper }) => keeper.journalMs)),
   }
 }

@@ -95,8 +95,15 @@ async function minedBy({ scene: { scene }, carriers }: Ground): Promise<readonly
       const tx = await client.getTransaction({ hash: each })
       const { nonce, hash, to, input, gas, value } = tx
       const unsigned = serializeTransaction({
-        ...{ type: 'eip1559', chainId: scene.chain.chainId, nonce, to, data: input, value, gas },
-        ...{ maxFeePerGas: tx.maxFeePerGas, maxPriorityFeePerGas: tx.maxPriorityFeePerGas },
+        type: 'eip1559',
+        chainId: scene.chain.chainId,
+        nonce,
+        to,
+        data: input,
+        value,
+        gas,
+        maxFeePerGas: tx.maxFeePerGas,
+        maxPriorityFeePerGas: tx.maxPriorityFeePerGas,
       } as TransactionSerializable)
       mined.push({ signer, nonce, hash, digest: keccak256(unsigned), to, input, status, blockNumber: number })
     }
@@ -137,7 +144,10 @@ export async function leftOver(world: Ground): Promise<readonly string[]> {
     world.carriers.flatMap(({ signer: owner }) =>
       [scene.at('primeVault'), scene.at(BTC.market)].map((spender) =>
         scene.client.readContract({
-          ...{ address: scene.at('sUSD'), abi: erc20Abi, functionName: 'allowance', args: [owner, spender] },
+          address: scene.at('sUSD'),
+          abi: erc20Abi,
+          functionName: 'allowance',
+          args: [owner, spender],
         }),
       ),
     ),

@@ -15,7 +15,9 @@ const attempt = z.looseObject({ state: z.string() })
 const slot = z.looseObject({ state: z.string(), attempts: z.array(attempt) })
 const request = z.looseObject({ sentAtMs: z.unknown() })
 const record = z.looseObject({
-  ...{ id: z.string(), state: z.string(), slots: z.array(slot) },
+  id: z.string(),
+  state: z.string(),
+  slots: z.array(slot),
   request: request.optional(),
 })
 

@@ -57,9 +57,15 @@ export async function runFleetSeed(given: FleetSeedOptions): Promise<FleetSeedRe
     const { workflows, states, problems } = await compare(world, orders, evidence, false)
     const trespassed = await trespasses(world, holders)
     return {
-      ...{ seed, workflows, states, transactions: evidence.mined.length, ends, quietMs },
+      seed,
+      workflows,
+      states,
+      transactions: evidence.mined.length,
+      ends,
+      quietMs,
       starts: world.members.reduce((sum, { keeper }) => sum + keeper.starts(), 0),
-      ...{ hits: weather.hits(), changes: holders.changes().length },
+      hits: weather.hits(),
+      changes: holders.changes().length,
       takeovers: takeovers(weather.gone(), world, holders),
       problems: [...evidence.problems, ...problems, ...trespassed],
     }

@@ -89,7 +89,10 @@ export function createFleetWeather(world: FleetWorld, options: FleetWeatherOptio
       if (over.signal.aborted || member === undefined) return
       hits[kind] = (hits[kind] ?? 0) + 1
       await kinds[kind]?.({
-        ...{ world, member, leaseMs, roll: createRolls(Math.floor(roll() * 2 ** 31)) },
+        world,
+        member,
+        leaseMs,
+        roll: createRolls(Math.floor(roll() * 2 ** 31)),
         gone: ({ name }: Member, how) => {
           const seats = [...heldBy(name)]
           const one: Gone = { name, how, atMs: Date.now(), untilMs: Number.POSITIVE_INFINITY, seats }

@@ -119,7 +119,9 @@ export async function createFleetWorld(size: FleetSize): Promise<FleetWorld> {
     },
   )
   const people = createPeople(ground, {
-    ...{ fleet: FLEET, leaseMs: size.leaseMs, endpoint: () => endpoint(master.port) },
+    fleet: FLEET,
+    leaseMs: size.leaseMs,
+    endpoint: () => endpoint(master.port),
   })
   return {
     ...ground,
@@ -128,7 +130,10 @@ export async function createFleetWorld(size: FleetSize): Promise<FleetWorld> {
       const kept = await redis.line().get(keys.reply(id))
       return kept === null ? null : kept.slice(kept.indexOf(' ') + 1)
     },
-    ...{ members, keys, deeds: () => deeds, reads },
+    members,
+    keys,
+    deeds: () => deeds,
+    reads,
     seats: ground.carriers.map(({ signer }) => signer.toLowerCase()),
     redis,
     stop: async () => {

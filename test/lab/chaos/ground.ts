@@ -76,22 +76,32 @@ export async function createGround({
     chain: { id: String(chainId), finality: { confirmations: String(confirmations) } },
     deployment: await readPins(rpcUrl, scene.scene.deployment),
     agents: carriers.map(({ role, signer }, index) => ({
-      ...{ role, mode: 'live', policy: writePolicy(role, scene.directory) },
+      role,
+      mode: 'live',
+      policy: writePolicy(role, scene.directory),
       signer: { kms: { keyId: keys[index]?.arn, address: signer } },
     })),
   }
   const { client, deployment, at } = scene.scene
   return {
-    ...{ scene, carriers, borrowers, config, rpc },
+    scene,
+    carriers,
+    borrowers,
+    config,
+    rpc,
     onTime: async () => void (await rpc('anvil_setTime', Math.floor(Date.now() / 1_000))),
     price: async (whole) => {
       const { timestamp } = await client.getBlock()
       await client.writeContract({
-        ...{ address: at(BTC.oracle), abi: priceOracleAbi, account: deployment.admin, gas: SENT.gas },
+        address: at(BTC.oracle),
+        abi: priceOracleAbi,
+        account: deployment.admin,
+        gas: SENT.gas,
         functionName: 'setPrice',
         args: [parseUnits(String(whole), 18), timestamp],
         // Mined whatever the weather makes of the base fee.
-        ...{ maxFeePerGas: 10n ** 13n, maxPriorityFeePerGas: 10n ** 9n },
+        maxFeePerGas: 10n ** 13n,
+        maxPriorityFeePerGas: 10n ** 9n,
       })
     },
   }
@@ -99,7 +109,10 @@ export async function createGround({
 
 const mint = ({ scene }: KeeperScene, to: Address, assets: bigint) =>
   scene.client.writeContractSync({
-    ...{ ...SENT, address: scene.at('sUSD'), abi: assetAbi, account: scene.deployment.admin },
+    ...SENT,
+    address: scene.at('sUSD'),
+    abi: assetAbi,
+    account: scene.deployment.admin,
     functionName: 'mint',
     args: [to, assets],
   })
@@ -118,22 +131,33 @@ async function openBorrowers({ scene }: KeeperScene, count: number): Promise<rea
   const all = (work: (one: (typeof people)[number]) => Promise<unknown>) => Promise.all(people.map(work))
   for (const { address } of people) {
     await client.writeContract({
-      ...{ ...token, account: deployment.admin, functionName: 'mint', args: [address, assets] },
+      ...token,
+      account: deployment.admin,
+      functionName: 'mint',
+      args: [address, assets],
     })
   }
   await all(({ address }) =>
     client.writeContractSync({
-      ...{ ...token, account: address, functionName: 'approve', args: [at(BTC.market), assets] },
+      ...token,
+      account: address,
+      functionName: 'approve',
+      args: [at(BTC.market), assets],
     }),
   )
   await all(({ address }) =>
     client.writeContractSync({
-      ...{ ...market(BTC), account: address, functionName: 'depositCollateral', args: [assets] },
+      ...market(BTC),
+      account: address,
+      functionName: 'depositCollateral',
+      args: [assets],
     }),
   )
   await all(({ address, debt }) =>
     client.writeContractSync({
-      ...{ ...market(BTC), account: address, functionName: 'borrow' },
+      ...market(BTC),
+      account: address,
+      functionName: 'borrow',
       args: [at('primeVault'), usd(String(debt))],
     }),
   )
@@ -159,13 +183,18 @@ function writePolicy(role: Carrier['role'], directory: string): string {
   if (role === 'asset-manager') Object.assign(policy.strategy.declared, { vaults: [], funds: [] })
   policy.guard.allow.push(
     {
-      ...{ id: 'approve-deposit', workflowType: 'deposit', target: '$asset.sUSD' },
+      id: 'approve-deposit',
+      workflowType: 'deposit',
+      target: '$asset.sUSD',
       function: 'function approve(address spender, uint256 amount) returns (bool)',
       params: { spender: { eq: '$input.vaultAddress' }, amount: { eq: '$input.assets' } },
-      ...{ valueMax: '0 ETH', gasMax: '120,000 gas' },
+      valueMax: '0 ETH',
+      gasMax: '120,000 gas',
     },
     {
-      ...{ id: 'deposit', workflowType: 'deposit', target: '$vault' },
+      id: 'deposit',
+      workflowType: 'deposit',
+      target: '$vault',
       function:
         'function depositNow(uint256 assets, address receiver, uint256 minShares) returns (uint256 shares)',
       params: {
@@ -173,11 +202,14 @@ function writePolicy(role: Carrier['role'], directory: string): string {
         receiver: { eq: '$self' },
         minShares: { eq: '$input.minShares' },
       },
-      ...{ valueMax: '0 ETH', gasMax: '900,000 gas' },
+      valueMax: '0 ETH',
+      gasMax: '900,000 gas',
     },
   )
   policy.guard.effects.push({
-    ...{ workflowType: 'deposit', out: [{ token: '$asset.sUSD', assetsMax: '$input.assets' }], in: [] },
+    workflowType: 'deposit',
+    out: [{ token: '$asset.sUSD', assetsMax: '$input.assets' }],
+    in: [],
   })
   const file = join(directory, `chaos-${role}.yaml`)
   writeFileSync(file, stringify(policy, { defaultStringType: 'QUOTE_DOUBLE' }))

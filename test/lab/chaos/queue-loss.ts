@@ -76,7 +76,10 @@ export async function runQueueLoss(
       if (first.length > 0) signed.push(Math.min(...first) - atMs)
     }
     return {
-      ...{ flushed, workflows, takenMs: spread(taken), signedMs: spread(signed) },
+      flushed,
+      workflows,
+      takenMs: spread(taken),
+      signedMs: spread(signed),
       problems: [...evidence.problems, ...problems],
     }
   } finally {

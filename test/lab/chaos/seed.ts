@@ -66,8 +66,15 @@ export async function runSeed(options: SeedOptions): Promise<SeedResult> {
     const isRestored = weather.hits()['disk.restored'] !== undefined
     const { workflows, states, problems } = await compare(world, orders, evidence, isRestored)
     return {
-      ...{ seed, workflows, states, transactions: evidence.mined.length, starts: keeper.starts() },
-      ...{ ends, quietMs, hits: weather.hits(), problems: [...evidence.problems, ...problems] },
+      seed,
+      workflows,
+      states,
+      transactions: evidence.mined.length,
+      starts: keeper.starts(),
+      ends,
+      quietMs,
+      hits: weather.hits(),
+      problems: [...evidence.problems, ...problems],
     }
   } finally {
     watch.stop()

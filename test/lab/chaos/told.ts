@@ -107,7 +107,10 @@ async function alone(kinds: readonly string[], keepIn: string): Promise<Stage> {
     return { kind, begin: weather.begin, end: weather.end }
   })
   return {
-    ...{ world, keeper, logFile, faults },
+    world,
+    keeper,
+    logFile,
+    faults,
     order: (assets) => world.order(crypto.randomUUID(), assets),
     stop: async () => {
       await prices.stop()
@@ -124,7 +127,9 @@ async function onRedis(kinds: readonly string[], keepIn: string): Promise<Stage>
   if (member === undefined) throw new TypeError('a fleet without an instance')
   const { world, keeper, name } = member
   return {
-    ...{ world, keeper, logFile: join(keepIn, `${name}.log`) },
+    world,
+    keeper,
+    logFile: join(keepIn, `${name}.log`),
     order: (assets) => fleet.people.order(crypto.randomUUID(), assets),
     faults: kinds.flatMap((kind) => {
       const fault = REDIS[kind]
@@ -202,7 +207,10 @@ async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Pro
   }
   const isIt = (event: Event) => `${event.facet}${event.about === '' ? '' : `/${event.about}`}` === facet
   return {
-    ...{ kind, facet, code, readyzMs: onReadyz.get(facet ?? '') ?? null },
+    kind,
+    facet,
+    code,
+    readyzMs: onReadyz.get(facet ?? '') ?? null,
     metricMs: onMetrics.get(facet ?? '') ?? null,
     screenMs: after((event) => event.type === 'facet' && event.state !== 'ok' && isIt(event)),
     alarmMs: after((event) => event.type === 'alarm' && (event.facet === facet || event.code === code)),

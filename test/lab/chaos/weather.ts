@@ -183,7 +183,11 @@ export function createWeather(plan: Plan, world: ChaosWorld, keeper: KeeperProce
     const one: Active = { nodeFaults: [], views: [], service: [], kms: [], undo: [] }
     active.add(one)
     await (FAULTS[kind] ?? INCIDENTS[kind])?.({
-      ...{ world, keeper, liar: plan.liar, hit: () => hit(kind), roll: createRolls(own) },
+      world,
+      keeper,
+      liar: plan.liar,
+      hit: () => hit(kind),
+      roll: createRolls(own),
       nodeFault: (node, fault) => void one.nodeFaults.push({ node, fault }),
       nodeView: (node, view) => void one.views.push({ node, view }),
       serviceRule: (rule) => void one.service.push(rule),

@@ -42,7 +42,12 @@ export async function createChaosWorld(size: Size): Promise<ChaosWorld> {
   const config = scene.config()
   const configFile = scene.configFile({ ...wiring(ground, { nodes, service, kms }), watermark })
   return {
-    ...{ ...ground, nodes, service, kms, configFile, directory: config.directory },
+    ...ground,
+    nodes,
+    service,
+    kms,
+    configFile,
+    directory: config.directory,
     reads: () => readSqliteJournal(config.directory),
     replyTo: async (id) => {
       const journal = readSqliteJournal(config.directory)
@@ -81,7 +86,9 @@ export function depositOf({ scene, carriers }: Ground, carrier: number, assets: 
   const { role, signer } = carriers[carrier] ?? { role: 'liquidator', signer: scene.signer }
   const input = {
     vaultAddress: scene.scene.at('primeVault'),
-    ...{ assets: String(assets), receiverAddress: signer, minShares: '1' },
+    assets: String(assets),
+    receiverAddress: signer,
+    minShares: '1',
   }
   return { by: { user: 'people@chaos' }, role, workflowType: 'deposit', input, shadow: false }
 }

@@ -151,7 +151,11 @@ async function start(
     }
     const signers = config.agents.map(({ role, signer: { address } }) => ({ role, address }))
     return {
-      ...{ sandbox, keeper, config, chain, startMs },
+      sandbox,
+      keeper,
+      config,
+      chain,
+      startMs,
       books: { directory: config.directory, chainId: config.chain.id, signers },
       reach: (blocks: bigint, look: () => Promise<void>) =>
         reach(chain, first + blocks, async (looks, at) => {

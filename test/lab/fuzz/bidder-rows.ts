@@ -163,15 +163,11 @@ function rfqLie(row: RfqSeen, dice: Dice, strength: number): RfqSeen {
   const invented: readonly RfqBidSeen[] = sometimes(0.5)
     ? [
         {
-          ...{
-            bidId: String(90 + whole(dice, 9)),
-            bidder: pickFrom(dice, OTHERS),
-            status: pickFrom(dice, STATUSES),
-          },
-          ...{
-            assets: amountLie(row.reserveAssets + usd(whole(dice, 5_000)), dice, 1),
-            refundable: chance(dice, 0.5),
-          },
+          bidId: String(90 + whole(dice, 9)),
+          bidder: pickFrom(dice, OTHERS),
+          status: pickFrom(dice, STATUSES),
+          assets: amountLie(row.reserveAssets + usd(whole(dice, 5_000)), dice, 1),
+          refundable: chance(dice, 0.5),
           expiresAtS: row.closesAtS + whole(dice, 600),
         },
       ]

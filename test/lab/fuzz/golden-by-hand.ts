@@ -53,8 +53,10 @@ const listing: Make = (dice) => {
   const cap = pickFrom(dice, [0n, 10n ** 14n, dollars(dice)])
   return onVault(
     {
-      ...{ marketAddress: at, absoluteCapAssets: String(cap) },
-      ...{ relativeCapBps: part, allocationEnabled: enabled },
+      marketAddress: at,
+      absoluteCapAssets: String(cap),
+      relativeCapBps: part,
+      allocationEnabled: enabled,
     },
     'setListing',
     [at, { approved: true, allocationEnabled: enabled, relativeCapBps: part, absoluteCapAssets: cap }],
@@ -155,13 +157,13 @@ const settings: Make = (dice) => {
   const lowest = pickFrom(dice, [0n, 10n ** 12n, dollars(dice)])
   const exitTerms = { kind, noticeSeconds: notice, intervalSeconds: interval, maturityTimestamp: maturity }
   const input = {
-    ...{ liquidityBufferBps: buffer, exitTermKind: KINDS_OF_EXIT[kind] ?? '' },
-    ...{ noticeSeconds: String(notice), intervalSeconds: String(interval) },
-    ...{
-      maturityTimestamp: String(maturity),
-      minDepositAssets: String(lowest),
-      maxDepositAssets: String(most),
-    },
+    liquidityBufferBps: buffer,
+    exitTermKind: KINDS_OF_EXIT[kind] ?? '',
+    noticeSeconds: String(notice),
+    intervalSeconds: String(interval),
+    maturityTimestamp: String(maturity),
+    minDepositAssets: String(lowest),
+    maxDepositAssets: String(most),
   }
   const fields = Object.entries(input).map(([field, value]) => [field, String(value)] as const)
   return onVault(
@@ -202,8 +204,13 @@ const channel =
     const setup = { ...texts, ...rates, vault: VAULT, directory: REGISTRY, reseller, curator, capAssets: cap }
     return {
       input: {
-        ...{ ...texts, ...rates, vaultAddress: VAULT, assetAddress: LOAN, capAssets: String(cap) },
-        ...{ resellerAddress: reseller, curatorAddress: curator },
+        ...texts,
+        ...rates,
+        vaultAddress: VAULT,
+        assetAddress: LOAN,
+        capAssets: String(cap),
+        resellerAddress: reseller,
+        curatorAddress: curator,
       },
       calls: [
         {
@@ -233,8 +240,10 @@ const deposit: Make = (dice) => {
   const [assets, minShares] = [1n + dollars(dice), 1n + shares(dice)]
   const { input, calls, ...rest } = onChannel(
     {
-      ...{ wrapperAddress: CHANNEL, assets: String(assets) },
-      ...{ receiverAddress: SELF, minShares: String(minShares) },
+      wrapperAddress: CHANNEL,
+      assets: String(assets),
+      receiverAddress: SELF,
+      minShares: String(minShares),
     },
     'depositNow',
     [assets, SELF, minShares],
@@ -247,8 +256,10 @@ const redeem: Make = (dice) => {
   const [amount, minAssets] = [1n + shares(dice), 1n + dollars(dice)]
   return onChannel(
     {
-      ...{ wrapperAddress: CHANNEL, shares: String(amount) },
-      ...{ receiverAddress: SELF, minAssets: String(minAssets) },
+      wrapperAddress: CHANNEL,
+      shares: String(amount),
+      receiverAddress: SELF,
+      minAssets: String(minAssets),
     },
     'redeemNow',
     [amount, SELF, minAssets],

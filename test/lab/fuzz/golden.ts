@@ -49,8 +49,12 @@ const liquidation = (dice: Dice): Valid => {
   const [repay, least, borrower, at] = [dollars(dice), 1n + id(dice) / 2n, anybody(dice), market(dice)]
   return {
     input: {
-      ...{ marketAddress: at, vaultAddress: VAULT, borrowerAddress: borrower, recipientAddress: SELF },
-      ...{ repayAssets: String(repay), minCollateralAssets: String(least) },
+      marketAddress: at,
+      vaultAddress: VAULT,
+      borrowerAddress: borrower,
+      recipientAddress: SELF,
+      repayAssets: String(repay),
+      minCollateralAssets: String(least),
     },
     calls: [
       approve(at, repay),
@@ -102,8 +106,10 @@ const acquisition = (dice: Dice): Valid => {
   const [lotId, assets] = [id(dice), dollars(dice)]
   return {
     input: {
-      ...{ fundAddress: FUND, acquisitionAddress: HOUSE ?? '' },
-      ...{ lotId: String(lotId), bidAssets: String(assets) },
+      fundAddress: FUND,
+      acquisitionAddress: HOUSE ?? '',
+      lotId: String(lotId),
+      bidAssets: String(assets),
     },
     calls: [call(FUND, recoveryFundAbi, 'bidAcquisition', [HOUSE, lotId, assets])],
   }
@@ -114,8 +120,12 @@ const channelPolicy = (dice: Dice): Valid => {
   const [enabled, most, price, position] = [chance(dice, 0.5), id(dice), bps(dice), bps(dice)]
   return {
     input: {
-      ...{ fundAddress: FUND, channel, enabled, maxAssetsPerEpoch: String(most) },
-      ...{ maxPriceBps: price, maxPositionBps: position },
+      fundAddress: FUND,
+      channel,
+      enabled,
+      maxAssetsPerEpoch: String(most),
+      maxPriceBps: price,
+      maxPositionBps: position,
     },
     calls: [
       call(FUND, recoveryFundAbi, 'setChannelPolicy', [
@@ -132,14 +142,22 @@ const launch = (dice: Dice): Valid => {
   const [epoch, least, most] = [seconds(dice), id(dice), id(dice)]
   return {
     input: {
-      ...{ ...texts, ...rates, quoteAssetAddress: LOAN, epochDurationSeconds: String(epoch) },
-      ...{ minSubscriptionAssets: String(least), maxSubscriptionAssets: String(most) },
+      ...texts,
+      ...rates,
+      quoteAssetAddress: LOAN,
+      epochDurationSeconds: String(epoch),
+      minSubscriptionAssets: String(least),
+      maxSubscriptionAssets: String(most),
     },
     calls: [
       call(contract('fundFactory'), fundFactoryAbi, 'launch', [
         {
-          ...{ ...texts, ...rates, quoteAsset: LOAN, epochDurationSeconds: epoch },
-          ...{ minSubscriptionAssets: least, maxSubscriptionAssets: most },
+          ...texts,
+          ...rates,
+          quoteAsset: LOAN,
+          epochDurationSeconds: epoch,
+          minSubscriptionAssets: least,
+          maxSubscriptionAssets: most,
         },
       ]),
     ],
@@ -154,14 +172,16 @@ const vault = (dice: Dice): Valid => {
   const exitTerms = { kind, noticeSeconds: notice, intervalSeconds: interval, maturityTimestamp: maturity }
   return {
     input: {
-      ...{
-        ...texts,
-        liquidityBufferBps: buffer,
-        exitTermKind: KINDS_OF_EXIT[kind] ?? '',
-        noticeSeconds: String(notice),
-      },
-      ...{ intervalSeconds: String(interval), maturityTimestamp: String(maturity), baseAssetAddress: LOAN },
-      ...{ ownerAddress: owner, allocatorAddress: allocator, managerAddress: SELF },
+      ...texts,
+      liquidityBufferBps: buffer,
+      exitTermKind: KINDS_OF_EXIT[kind] ?? '',
+      noticeSeconds: String(notice),
+      intervalSeconds: String(interval),
+      maturityTimestamp: String(maturity),
+      baseAssetAddress: LOAN,
+      ownerAddress: owner,
+      allocatorAddress: allocator,
+      managerAddress: SELF,
     },
     calls: [
       {
@@ -171,8 +191,14 @@ const vault = (dice: Dice): Valid => {
           bytecode: VAULT_CODE,
           args: [
             {
-              ...{ ...texts, asset: LOAN, directory: contract('registry'), owner, allocator, manager: SELF },
-              ...{ liquidityBufferBps: buffer, exitTerms },
+              ...texts,
+              asset: LOAN,
+              directory: contract('registry'),
+              owner,
+              allocator,
+              manager: SELF,
+              liquidityBufferBps: buffer,
+              exitTerms,
             },
           ],
         }),
@@ -213,7 +239,9 @@ const place = (dice: Dice): Valid => {
   const [rfqId, assets, expires] = [id(dice), dollars(dice), later(dice)]
   return {
     input: {
-      ...{ rfqAddress: DESK ?? '', rfqId: String(rfqId), bidAssets: String(assets) },
+      rfqAddress: DESK ?? '',
+      rfqId: String(rfqId),
+      bidAssets: String(assets),
       expiresTimestamp: String(expires),
     },
     calls: [approve(DESK, assets), call(DESK, rfqDeskAbi, 'placeBid', [rfqId, assets, expires])],
@@ -280,17 +308,24 @@ const VALID: Readonly<Record<string, (dice: Dice) => Valid>> = {
 function report(dice: Dice, { drafts, proposal }: Kind): Valid {
   const [honest] = drafts
   const terms = {
-    ...{ asset: FUND, reportType: stringToHex('nav', { size: 32 }), decimals: 18 },
-    ...{ value: 1n + id(dice) / 2n, valuationTime: BigInt(NOW_S - whole(dice, 300)) },
-    ...{ revision: whole(dice, 2), revisionLabel: words(dice), deadline: DEADLINE - BigInt(whole(dice, 30)) },
+    asset: FUND,
+    reportType: stringToHex('nav', { size: 32 }),
+    decimals: 18,
+    value: 1n + id(dice) / 2n,
+    valuationTime: BigInt(NOW_S - whole(dice, 300)),
+    revision: whole(dice, 2),
+    revisionLabel: words(dice),
+    deadline: DEADLINE - BigInt(whole(dice, 30)),
   }
   const text = (value: unknown) => (typeof value === 'bigint' ? String(value) : value)
   const message = Object.fromEntries(Object.entries(terms).map(([key, value]) => [key, text(value)]))
   return {
     input: {
       ...proposal.input,
-      ...{ value: String(terms.value), valuationTimestamp: String(terms.valuationTime) },
-      ...{ revision: terms.revision, revisionLabel: terms.revisionLabel },
+      value: String(terms.value),
+      valuationTimestamp: String(terms.valuationTime),
+      revision: terms.revision,
+      revisionLabel: terms.revisionLabel,
     },
     calls: [call(honest?.target ?? undefined, navOracleAbi, 'submitReport', [terms, UNSIGNED])],
     signed: {
@@ -388,7 +423,10 @@ export function golden(aim: Aim, kind: Kind, dice: Dice): Aim {
   const spelled = (address: Address): Address => (chance(dice, 0.5) ? getAddress(address) : address)
   const transactions = valid.calls.map(
     ({ target, calldata }, order): TransactionIntent => ({
-      ...{ order, chainId: aim.answer.transactions[0]?.chainId ?? 1, calldata, value: '0' },
+      order,
+      chainId: aim.answer.transactions[0]?.chainId ?? 1,
+      calldata,
+      value: '0',
       transactionKind: target === null ? 'contract_deployment' : 'contract_call',
       target: target === null || target === undefined ? null : spelled(target),
       label: words(dice),

@@ -82,7 +82,10 @@ export function judged(
   const find = <P extends { readonly address: Address }>(pins: readonly P[], named: unknown) =>
     pins.find(({ address }) => address === named) ?? null
   const subject = {
-    ...{ input, self: SELF, deadlineS: BigInt(NOW_S + 60), deployment },
+    input,
+    self: SELF,
+    deadlineS: BigInt(NOW_S + 60),
+    deployment,
     market: find(deployment.markets, input.marketAddress),
     vault: find(deployment.vaults, input.vaultAddress),
     fund: find(deployment.funds, input.fundAddress),
@@ -217,11 +220,17 @@ function liquidationWorld(dice: Dice): World {
   return {
     kind: 'liquidate',
     input: {
-      ...{ marketAddress: MARKET, vaultAddress: VAULT, borrowerAddress: BORROWER, recipientAddress: SELF },
-      ...{ repayAssets: String(repay), minCollateralAssets: String(minimum) },
+      marketAddress: MARKET,
+      vaultAddress: VAULT,
+      borrowerAddress: BORROWER,
+      recipientAddress: SELF,
+      repayAssets: String(repay),
+      minCollateralAssets: String(minimum),
     },
     proposal: { reason: decided.reason, exposure: { token: LOAN, assets: repay, usdMicros: repay } },
-    ...{ before: says, after: says, gasWei },
+    before: says,
+    after: says,
+    gasWei,
     wrong: firstOf(
       oracle.wrong,
       decided.wrong,
@@ -270,23 +279,21 @@ function allocationWorld(dice: Dice): World {
     absoluteCapAssets,
   })
   const always = {
-    ...{
-      hasRole: unread(dice, hasRole),
-      queuedAssets: queued,
-      liquidityBufferBps: Number(bufferBps),
-      listing,
-      paused,
-    },
-    ...{ partition: [total, 0n, 0n], read: oracle.read, utilizationWad },
+    hasRole: unread(dice, hasRole),
+    queuedAssets: queued,
+    liquidityBufferBps: Number(bufferBps),
+    listing,
+    paused,
+    partition: [total, 0n, 0n],
+    read: oracle.read,
+    utilizationWad,
   }
   const before = { ...always, totalAssets: total, idleAssets: idle, allocatedAssets: allocated }
   const after = {
     ...always,
-    ...{
-      totalAssets: total - lost,
-      idleAssets: idle >= assets ? idle - assets : 0n,
-      allocatedAssets: allocated + assets,
-    },
+    totalAssets: total - lost,
+    idleAssets: idle >= assets ? idle - assets : 0n,
+    allocatedAssets: allocated + assets,
   }
   return {
     kind: 'allocate',
@@ -347,10 +354,20 @@ function acquisitionWorld(dice: Dice): World {
   const position: Hex = `0x${'ab'.repeat(32)}`
   const lot = {
     terms: {
-      ...{ positionId: position, lane: stringToHex(lane, { size: 32 }), market: MARKET, borrower: STRANGER },
-      ...{ asset: COLLATERAL, amount, quoteAsset: LOAN, reserveAssets, closesAt },
+      positionId: position,
+      lane: stringToHex(lane, { size: 32 }),
+      market: MARKET,
+      borrower: STRANGER,
+      asset: COLLATERAL,
+      amount,
+      quoteAsset: LOAN,
+      reserveAssets,
+      closesAt,
     },
-    ...{ seller, state, bestBidder, bestAssets },
+    seller,
+    state,
+    bestBidder,
+    bestAssets,
   }
   const flags = {
     fundReadinessApproved: chance(dice, 0.98),
@@ -427,7 +444,9 @@ function reportWorld(dice: Dice): World {
   const ageS = chance(dice, 0.8) ? whole(dice, 360) : pickFrom(dice, [-1, 0, 360, 361, 100_000])
   const valuationTime = BigInt(NOW_S - ageS)
   const last = {
-    ...{ value: isFirst ? 0n : previous, revision: isFirst ? 0 : whole(dice, 3), reporter: STRANGER },
+    value: isFirst ? 0n : previous,
+    revision: isFirst ? 0 : whole(dice, 3),
+    reporter: STRANGER,
     valuationTime: isFirst ? 0n : valuationTime - BigInt(pickFrom(dice, [0, 1, 60, 86_400, -1])),
     submittedAt: isFirst ? 0n : BigInt(NOW_S - 30),
   }
@@ -455,10 +474,14 @@ function reportWorld(dice: Dice): World {
     kind: 'report',
     input: {
       ...kindOf('report').proposal.input,
-      ...{ value: String(value), valuationTimestamp: String(valuationTime), revision },
+      value: String(value),
+      valuationTimestamp: String(valuationTime),
+      revision,
     },
     proposal: {},
-    ...{ before, after: () => shown, gasWei: 1n },
+    before,
+    after: () => shown,
+    gasWei: 1n,
     wrong: firstOf(
       (hasRole === null || asset === null || decimals === null || held === null || said === null) &&
         'a read failed',

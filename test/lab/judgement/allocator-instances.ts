@@ -48,7 +48,8 @@ function throwLane(dice: Dice, costMax: number): Lane {
       owed: Math.min(supplied * used * (0.5 + dice.unit()), supplied - held * (1 - used)),
       part,
     })),
-    ...{ lasts: dice.pick([1, dice.unit()]), ours: (supplied - held) * dice.pick([0, dice.unit()]) },
+    lasts: dice.pick([1, dice.unit()]),
+    ours: (supplied - held) * dice.pick([0, dice.unit()]),
     learnedRate: (dice.pick([0, dice.unit() - 0.5]) * 0.05) / YEAR_S,
   }
 }

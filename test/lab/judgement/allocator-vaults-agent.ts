@@ -94,8 +94,17 @@ export class Keeper {
         this.#measured = [...this.#measured, { said: { ...said, earns }, atH: world.hour, moved, grown }]
       const { workflowType, kind, subject, occurrence, input, exposure } = proposal
       this.#recent.unshift({
-        ...{ workflowType, kind, subject, occurrence, input, exposure, workflowId: occurrence },
-        ...{ state: 'succeeded', begunAtMs: seen.nowMs, endedAtMs: seen.nowMs, check: null },
+        workflowType,
+        kind,
+        subject,
+        occurrence,
+        input,
+        exposure,
+        workflowId: occurrence,
+        state: 'succeeded',
+        begunAtMs: seen.nowMs,
+        endedAtMs: seen.nowMs,
+        check: null,
       })
     }
     return proposals.length
@@ -118,12 +127,15 @@ function observed(world: KeeperWorld, recent: readonly Ended[]): Seen {
   const blank = observation()
   const pins = world.places.map(({ address }) => ({
     address,
-    ...{ loanAsset: ASSET, collateralAsset: ASSET, oracle: address },
+    loanAsset: ASSET,
+    collateralAsset: ASSET,
+    oracle: address,
   }))
   const { chain } = blank
   return {
     ...blank,
-    ...{ nowMs: timestampS * 1_000, recent },
+    nowMs: timestampS * 1_000,
+    recent,
     chain: { ...chain, timestampS, baseFeePerGasWei: BigInt(world.baseFeeGwei) * 10n ** 9n },
     deployment: {
       ...blank.deployment,
@@ -142,7 +154,9 @@ function vaultSeen(world: KeeperWorld, holder: Holder): Seen['vaults'][number] {
   return vault({
     address: holder.address,
     books: books({
-      ...{ totalAssets: total, totalShares: total * SHARE, idleAssets: units(holder.idle) },
+      totalAssets: total,
+      totalShares: total * SHARE,
+      idleAssets: units(holder.idle),
       queuedAssets: waiting.reduce((assets, request) => assets + units(request.assets), 0n),
       queueEnd: 1n + BigInt(waiting.length),
       bufferBps: rules.bufferBps,
@@ -155,8 +169,10 @@ function vaultSeen(world: KeeperWorld, holder: Holder): Seen['vaults'][number] {
       allocation({
         marketAddress: address,
         listing: { ...terms, relativeCapBps: rules.capBps },
-        ...{ absoluteCapAssets: 2n ** 100n, relativeCapBps: rules.capBps },
-        ...{ heldAssets: units(holder.held[index] ?? 0), cashAssets: units(cashOf(world, holder, index)) },
+        absoluteCapAssets: 2n ** 100n,
+        relativeCapBps: rules.capBps,
+        heldAssets: units(holder.held[index] ?? 0),
+        cashAssets: units(cashOf(world, holder, index)),
       }),
     ),
   })

@@ -30,12 +30,17 @@ const DRAWS = {
   'shared-markets': (unit: number) => ({
     ...usual,
     hours: 720,
-    ...{ weather: false, deployed: false, holders: 2 + Math.floor(9 * unit), baseFeeGwei: 1 },
+    weather: false,
+    deployed: false,
+    holders: 2 + Math.floor(9 * unit),
+    baseFeeGwei: 1,
   }),
   'crowded-markets': () => ({ ...usual, hours: 720, holders: 1, baseFeeGwei: 10, crowd: true }),
   'notice-queues': (unit: number) => ({
     ...usual,
-    ...{ redemptions: true, holders: 1 + Math.floor(3 * unit), baseFeeGwei: 10 },
+    redemptions: true,
+    holders: 1 + Math.floor(3 * unit),
+    baseFeeGwei: 10,
   }),
 } as const satisfies Partial<Record<ScenarioName, (unit: number) => Draw>>
 type World = keyof typeof DRAWS

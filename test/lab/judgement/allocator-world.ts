@@ -193,7 +193,11 @@ function laneOf(place: Place, { congestion }: World): Lane {
     supplyLeast: 0,
     lossRate: 0,
     touchCost: GAS.market * congestion,
-    ...{ usual: [], lasts: 1, ours: 0, lentWorth: 0, learnedRate: 0 },
+    usual: [],
+    lasts: 1,
+    ours: 0,
+    lentWorth: 0,
+    learnedRate: 0,
   }
 }
 
@@ -244,7 +248,10 @@ function observed(world: World, recent: readonly Ended[]): Moment & AllocatorSee
   const freshness = { ok: !world.stalled, ageMs: 1_000, message: 'the indexer stands still' }
   return {
     ...blank,
-    ...{ nowMs: timestampS * 1_000, chain, freshness, recent },
+    nowMs: timestampS * 1_000,
+    chain,
+    freshness,
+    recent,
     deployment: { ...blank.deployment, markets: pins },
     vaults: [
       vault({

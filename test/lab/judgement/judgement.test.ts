@@ -46,7 +46,11 @@ describe('the frame', () => {
     const bounds = { gain: { min: 2, aboveBaseline: true } } as const
     expect(judgeScenario(judge(1, bounds), 'calm', SEEDS)).toEqual([
       {
-        ...{ role: 'r', scenario: 'calm', figure: 'gain', beside: 'b', bound: bounds.gain },
+        role: 'r',
+        scenario: 'calm',
+        figure: 'gain',
+        beside: 'b',
+        bound: bounds.gain,
         ours: { median: 2, worst: 1 },
         baseline: { median: 3, worst: 3 },
         paired: { better: 0, worse: 2, medianLead: -1 },

@@ -212,7 +212,10 @@ function termsOf(facility: FacilitySeen, market: MarketSeen, { policy }: Known, 
   return {
     position: keyOf(facility),
     room: market.collateralAsset ?? '',
-    ...{ takes: (withBonus / price) * unit, gain, fixed, limit },
+    takes: (withBonus / price) * unit,
+    gain,
+    fixed,
+    limit,
   }
 }
 

@@ -35,16 +35,24 @@ export const WEATHER = {
   calm: { tremble: 0.004, drift: -0.001, baseFeeGwei: calmGas, interest: 1e-5 },
   volatile: { tremble: 0.03, drift: -0.002, baseFeeGwei: (moment) => 1 + (moment % 5), interest: 1e-5 },
   'crash-with-congestion': {
-    ...{ tremble: 0.015, drift: -0.012, interest: 1e-5 },
+    tremble: 0.015,
+    drift: -0.012,
+    interest: 1e-5,
     baseFeeGwei: (moment) => (moment < 6 ? 2 : 25),
   },
   'rate-spike': { tremble: 0.003, drift: 0, baseFeeGwei: calmGas, interest: 0.006 },
   'source-off-by-1000': {
-    ...{ tremble: 0.02, drift: -0.003, baseFeeGwei: calmGas, interest: 1e-5 },
+    tremble: 0.02,
+    drift: -0.003,
+    baseFeeGwei: calmGas,
+    interest: 1e-5,
     isOff: (moment) => moment % 8 === 3,
   },
   'indexer-stall': {
-    ...{ tremble: 0.02, drift: -0.003, baseFeeGwei: calmGas, interest: 1e-5 },
+    tremble: 0.02,
+    drift: -0.003,
+    baseFeeGwei: calmGas,
+    interest: 1e-5,
     isStale: (moment) => moment > 8 && moment < 14,
   },
 } as const satisfies Partial<Record<ScenarioName, Weather>>
@@ -88,7 +96,10 @@ export function keeperOf(seed: number): Keeper {
     },
     badDebt: { unpaidUsdMicrosMax: 10n ** 15n },
     lostRace: {
-      ...{ ...lostRace, subjectBackOffS: 12, marketBackOffS: 0, backOffSMax: 96 },
+      ...lostRace,
+      subjectBackOffS: 12,
+      marketBackOffS: 0,
+      backOffSMax: 96,
       revertedGasPerHourMax: BigInt(Math.round(drawn('reverts'))) * gas.liquidateGas,
     },
   })
@@ -309,17 +320,28 @@ function look(
     markets: SIDES.map((side, index) => {
       const oracle = reading(world.prices[index] ?? 0)
       return market({
-        ...{ id: side.market, address: side.market, symbol: `${side.symbol}/sUSD` },
-        ...{ collateralAsset: side.token, collateralSymbol: side.symbol, collateralDecimals: side.decimals },
-        ...{ liquidationBonusBps: side.bonusBps, priceWad: oracle.priceWad, oracle },
+        id: side.market,
+        address: side.market,
+        symbol: `${side.symbol}/sUSD`,
+        collateralAsset: side.token,
+        collateralSymbol: side.symbol,
+        collateralDecimals: side.decimals,
+        liquidationBonusBps: side.bonusBps,
+        priceWad: oracle.priceWad,
+        oracle,
       })
     }),
     facilities: world.positions
       .filter(({ debt }) => debt > 0n)
       .map(({ side, borrower, debt, collateral }) =>
         facility({
-          ...{ marketId: side.market, marketAddress: side.market, borrower },
-          ...{ debtAssets: debt, positionDebtAssets: debt, debtShares: debt, collateralAssets: collateral },
+          marketId: side.market,
+          marketAddress: side.market,
+          borrower,
+          debtAssets: debt,
+          positionDebtAssets: debt,
+          debtShares: debt,
+          collateralAssets: collateral,
         }),
       ),
     recent: [...world.recent],
@@ -329,8 +351,17 @@ function look(
 function endedOf(proposal: Proposal, reverted: boolean, nowMs: number): Ended {
   const { workflowType, subject, occurrence, input, exposure, kind, offer } = proposal
   return {
-    ...{ workflowId: occurrence, workflowType, subject, occurrence, input, exposure, kind },
+    workflowId: occurrence,
+    workflowType,
+    subject,
+    occurrence,
+    input,
+    exposure,
+    kind,
     ...(offer === undefined ? {} : { offer }),
-    ...{ state: reverted ? 'reverted' : 'succeeded', begunAtMs: nowMs, endedAtMs: nowMs, check: null },
+    state: reverted ? 'reverted' : 'succeeded',
+    begunAtMs: nowMs,
+    endedAtMs: nowMs,
+    check: null,
   }
 }

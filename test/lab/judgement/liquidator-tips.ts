@@ -62,15 +62,21 @@ function run(races: readonly Race[], strategy: LiquidatorDecide) {
     const nowMs = 1_000_000 + index * RACE_MS
     const timestampS = nowMs / 1_000
     const chain = {
-      ...{ blockNumber: BigInt(index), timestampS },
-      ...{ baseFeePerGasWei: BigInt(Math.round(baseFee * 1e9)), priorityFeePerGasWei: 10n ** 9n },
+      blockNumber: BigInt(index),
+      timestampS,
+      baseFeePerGasWei: BigInt(Math.round(baseFee * 1e9)),
+      priorityFeePerGasWei: 10n ** 9n,
     }
     const oracle = { priceWad: 50_000n * 10n ** 18n, sourceAsOfS: timestampS, state: 1 }
     const debtAssets = BigInt(Math.round(debt * 1e6))
     // Health 0.98 at 80 %, one sBTC being worth 50,000.
     const collateralAssets = BigInt(Math.round(((debt * 0.98) / 0.8 / 50_000) * 1e8))
     const seen = observation({
-      ...{ nowMs, chain, recent, rivals, nativeBalanceWei: 10n ** 20n },
+      nowMs,
+      chain,
+      recent,
+      rivals,
+      nativeBalanceWei: 10n ** 20n,
       references: {
         ethReferenceOracle: { priceWad: BigInt(NATIVE_USD) * 10n ** 18n, sourceAsOfS: timestampS, state: 1 },
       },
@@ -105,19 +111,24 @@ function run(races: readonly Race[], strategy: LiquidatorDecide) {
 const rivalOf = (debt: number, gwei: number, atMs: number): Rival => ({
   marketAddress: market().address,
   repayAssets: BigInt(Math.round(debt * 0.5e6)),
-  ...{ tipWei: BigInt(Math.round(gwei * 1e9)), atMs },
+  tipWei: BigInt(Math.round(gwei * 1e9)),
+  atMs,
 })
 
 const endedOf = (one: Proposal, isWon: boolean, nowMs: number): Ended => ({
-  ...{ workflowId: one.occurrence, workflowType: one.workflowType, kind: one.kind, input: one.input },
+  workflowId: one.occurrence,
+  workflowType: one.workflowType,
+  kind: one.kind,
+  input: one.input,
   // Somewhere else: a position is never raced for twice here.
-  ...{
-    subject: `elsewhere:${nowMs}`,
-    occurrence: one.occurrence,
-    exposure: { ...one.exposure, usdMicros: 0n },
-  },
+  subject: `elsewhere:${nowMs}`,
+  occurrence: one.occurrence,
+  exposure: { ...one.exposure, usdMicros: 0n },
   ...(one.offer === undefined ? {} : { offer: one.offer }),
-  ...{ state: isWon ? 'succeeded' : 'reverted', begunAtMs: nowMs, endedAtMs: nowMs, check: null },
+  state: isWon ? 'succeeded' : 'reverted',
+  begunAtMs: nowMs,
+  endedAtMs: nowMs,
+  check: null,
 })
 
 /** Tips the same part of what each brings, whatever came of it before. */

@@ -30,7 +30,8 @@ const gains = (proposals: readonly Proposal[]) =>
   sum(proposals.map(({ gainUsdMicros = 0n }) => Number(gainUsdMicros) / 1e6))
 const chainAt = (baseFee: number) => ({
   ...observation().chain,
-  ...{ baseFeePerGasWei: gwei(baseFee), priorityFeePerGasWei: gwei(1) },
+  baseFeePerGasWei: gwei(baseFee),
+  priorityFeePerGasWei: gwei(1),
 })
 
 /** Three markets, the last two of one collateral. */
@@ -46,14 +47,14 @@ const unitsOf = ({ price, decimals }: Side, dollars: number) =>
 const marketOf = (side: Side, liquidationBonusBps: number): MarketSeen => {
   const priceWad = BigInt(side.price) * 10n ** 18n
   return market({
-    ...{
-      id: side.market,
-      address: side.market,
-      symbol: `${side.symbol}/sUSD`,
-      liquidationBonusBps,
-      priceWad,
-    },
-    ...{ collateralAsset: side.token, collateralSymbol: side.symbol, collateralDecimals: side.decimals },
+    id: side.market,
+    address: side.market,
+    symbol: `${side.symbol}/sUSD`,
+    liquidationBonusBps,
+    priceWad,
+    collateralAsset: side.token,
+    collateralSymbol: side.symbol,
+    collateralDecimals: side.decimals,
     oracle: { priceWad, sourceAsOfS: 1_000, state: 1 },
   })
 }
@@ -61,8 +62,12 @@ const marketOf = (side: Side, liquidationBonusBps: number): MarketSeen => {
 const positionOf = (side: Side, index: number, debtUsd: number, health: number) => {
   const debt = usd(debtUsd)
   return facility({
-    ...{ marketId: side.market, marketAddress: side.market, borrower: address(0x1000 + index) },
-    ...{ debtAssets: debt, positionDebtAssets: debt, debtShares: debt },
+    marketId: side.market,
+    marketAddress: side.market,
+    borrower: address(0x1000 + index),
+    debtAssets: debt,
+    positionDebtAssets: debt,
+    debtShares: debt,
     collateralAssets: unitsOf(side, (debtUsd * health) / 0.8),
   })
 }
@@ -105,7 +110,8 @@ function bookOf(dice: Dice): readonly [Seen, LiquidatorPolicy] {
     nativeBalanceWei: 10n ** 19n,
     balances: {
       [LOAN]: usd(debtOf() * spread(dice, 0.03, 1.5)),
-      ...{ [SIDES[0].token]: btc.held, [SIDES[1].token]: eth.held },
+      [SIDES[0].token]: btc.held,
+      [SIDES[1].token]: eth.held,
     },
     markets: SIDES.map((side) => marketOf(side, Math.round(between(dice, 150, 1_000)))),
     facilities: drawn.map((each) => each.seen),
@@ -161,7 +167,9 @@ function exitOf(dice: Dice) {
     exitHaircutPerMillionUsdBps: Math.round(between(dice, 50, 300)),
   }
   return {
-    ...{ debts, before, terms },
+    debts,
+    before,
+    terms,
     bonusBps: Math.round(between(dice, 200, 800)),
     baseFee: spread(dice, 1, 30),
     rules: shippedLiquidator({
@@ -185,7 +193,10 @@ function playExit({ debts, before, terms, bonusBps, baseFee, rules }: Exit, deci
   let gasUsd = 0
   for (let round = 0; round < ROUNDS; round += 1) {
     const seen = observation({
-      ...{ chain, nativeBalanceWei: 10n ** 20n, facilities: positions, markets: [marketOf(SIDE, bonusBps)] },
+      chain,
+      nativeBalanceWei: 10n ** 20n,
+      facilities: positions,
+      markets: [marketOf(SIDE, bonusBps)],
       balances: { [LOAN]: loan, [SIDE.token]: held },
       claims: [
         claim({
@@ -282,7 +293,11 @@ function scoreClaims(dice: Dice, decideOne: LiquidatorDecide): Readonly<Record<s
       const chain = { ...chainAt(feeAt(moment)), timestampS }
       const oracle = { priceWad: BigInt(SIDE.price) * 10n ** 18n, sourceAsOfS: timestampS, state: 1 }
       const seen = observation({
-        ...{ chain, nowMs: timestampS * 1_000, nativeBalanceWei: 10n ** 20n, facilities: [], claims: open },
+        chain,
+        nowMs: timestampS * 1_000,
+        nativeBalanceWei: 10n ** 20n,
+        facilities: [],
+        claims: open,
         balances: { [LOAN]: 0n, [SIDE.token]: 0n },
         markets: [{ ...marketOf(SIDE, 500), oracle }],
       })
@@ -318,7 +333,9 @@ const judgeOf = (
   play: (dice: Dice) => Readonly<Record<string, Score>>,
 ): Judge => ({
   role: 'liquidator',
-  ...{ baseline, bounds, scenarios: [scenario] },
+  baseline,
+  bounds,
+  scenarios: [scenario],
   play: (_scenario, seed) => play(createDice(seed)),
 })
 

@@ -117,7 +117,9 @@ function throwRun(dice: Dice, trade: Trade): Run {
   const [noise, luck, fee] = [trade.noise, trade.luck, trade.fee].map((range) => between(dice, range))
   const { liquid, restricted } = trade.brings
   return {
-    ...{ noise: noise ?? 0, luck: luck ?? 0, fee: Math.round((fee ?? 0) * 10_000) / 10_000 },
+    noise: noise ?? 0,
+    luck: luck ?? 0,
+    fee: Math.round((fee ?? 0) * 10_000) / 10_000,
     brings: { liquid: between(dice, liquid), restricted: between(dice, restricted) },
     sellers: Array.from({ length: SELLERS }, () => between(dice, trade.seller)),
   }
@@ -134,7 +136,10 @@ function throwLot(dice: Dice, trade: Trade, run: Run): Lot {
   const count = trade.rivals[0] + Math.floor(dice.unit() * (trade.rivals[1] - trade.rivals[0] + 1))
   const costs = (1 + run.fee + CAPITAL_COST * YEARS[lane]) * (1 + SALE_FEE)
   return {
-    ...{ lane, seller, mark, brings },
+    lane,
+    seller,
+    mark,
+    brings,
     years: YEARS[lane] * between(dice, TAKES),
     reserve:
       (trade.sellersKnow === true ? brings : worth * SAID_TO_BRING[lane]) * between(dice, trade.reserve),
@@ -178,7 +183,10 @@ export function playPositions(seed: number, trade: Trade, lots: number, manager:
     const came = lot.brings * (1 - SALE_FEE)
     const profit = came - paid * (1 + CAPITAL_COST * lot.years) - CARE
     bought.push({
-      ...{ lot: index, lane: lot.lane, paid, profit },
+      lot: index,
+      lane: lot.lane,
+      paid,
+      profit,
       said: Number(bid.gainUsdMicros ?? 0n) / 1e6,
     })
     if (said === undefined) continue
@@ -224,7 +232,8 @@ function playLot(lot: Lot, dice: Dice, act: (seen: Seen) => readonly Proposal[])
       moved = [...lot.rivals.keys()].some((rival) => answer(lot, book, rival, false))
   })
   return {
-    ...{ bids, refused },
+    bids,
+    refused,
     bid: bid as Proposal | null,
     price: book.leader === 'us' ? Number(book.best) / 1e6 : null,
   }
@@ -273,7 +282,10 @@ function seenAt(lot: Lot, { best, leader, rivals }: Book, leftS: number): Seen {
   const said = read(PRICE * lot.off)
   const leads = leader === null ? null : leader === 'us' ? FUND : rivalFund(leader)
   const bids = [...rivals].map((rival) => ({
-    ...{ id: 'bid', assets: '1', placedAt: iso(NOW_S), status: 'outbid' as const },
+    id: 'bid',
+    assets: '1',
+    placedAt: iso(NOW_S),
+    status: 'outbid' as const,
     fundAddress: rivalFund(rival),
   }))
   return {
@@ -282,7 +294,9 @@ function seenAt(lot: Lot, { best, leader, rivals }: Book, leftS: number): Seen {
     vaults: [],
     markets: [
       {
-        ...{ oracle: said, reference: read(PRICE), books: BASE_MARKET.books },
+        oracle: said,
+        reference: read(PRICE),
+        books: BASE_MARKET.books,
         row: { ...BASE_MARKET.row, oracle: { priceWad: String(said.priceWad), state: 'healthy' } },
       },
     ],
@@ -290,20 +304,21 @@ function seenAt(lot: Lot, { best, leader, rivals }: Book, leftS: number): Seen {
       {
         row: {
           ...ROW,
-          ...{
-            id: `${HOUSE}:1`,
-            lotId: '1',
-            lane: lot.lane,
-            assetAddress: BTC,
-            assetAmount: String(amountOf(lot)),
-          },
-          ...{ sellerAddress: sellerAt(lot.seller), reserveAssets: String(usd(lot.reserve)) },
-          ...{ closesAt: iso(NOW_S + leftS), bids },
+          id: `${HOUSE}:1`,
+          lotId: '1',
+          lane: lot.lane,
+          assetAddress: BTC,
+          assetAmount: String(amountOf(lot)),
+          sellerAddress: sellerAt(lot.seller),
+          reserveAssets: String(usd(lot.reserve)),
+          closesAt: iso(NOW_S + leftS),
+          bids,
         },
         house: house({ lane: lot.lane, bestFundAddress: leads, bestAssets: best }),
         funds: [
           {
-            ...{ fundAddress: FUND, reservation: null },
+            fundAddress: FUND,
+            reservation: null,
             appraisedAssets: appraisedOf(lot),
           },
         ],

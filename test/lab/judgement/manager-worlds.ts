@@ -56,7 +56,11 @@ function discountedBy(partOf: (lane: LaneName, fee: number) => number): RunManag
       return { proposals: [] }
     const proposal: Proposal = {
       workflowType: 'role.asset_manager.distressedRecoveryAcquisitionV3Bid',
-      ...{ kind: 'bid', subject: '', occurrence: '', summary: '', reason: {} },
+      kind: 'bid',
+      subject: '',
+      occurrence: '',
+      summary: '',
+      reason: {},
       input: { bidAssets: String(bid) },
       exposure: { token: null, assets: 0n, usdMicros: 0n },
     }

@@ -49,7 +49,10 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   calm: { moveBps: 10, fallsPermille: 20, mendsPermille: 300, stallsPermille: 0, kinds: ALL },
   volatile: { moveBps: 300, fallsPermille: 80, mendsPermille: 300, stallsPermille: 0, kinds: ALL },
   'source-off-by-1000': {
-    ...{ moveBps: 50, fallsPermille: 100, mendsPermille: 300, stallsPermille: 0 },
+    moveBps: 50,
+    fallsPermille: 100,
+    mendsPermille: 300,
+    stallsPermille: 0,
     kinds: ['thousand', 'thousandth', 'decimals'],
   },
   'indexer-stall': { moveBps: 50, fallsPermille: 50, mendsPermille: 300, stallsPermille: 200, kinds: ALL },

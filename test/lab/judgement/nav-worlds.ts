@@ -64,7 +64,8 @@ const CLIMATES: Readonly<Partial<Record<ScenarioName, Climate>>> = {
   'shared-upstream': { ...HONEST, lagHours: [0, 1], vendorOffBps: [30, 900] },
   'wrong-reading': { ...HONEST, lagHours: [0, 1], readingOffBps: [30, 900] },
   'fast-values': {
-    ...{ lagHours: [0, 0.05], noiseMax: 0 },
+    lagHours: [0, 0.05],
+    noiseMax: 0,
     fast: { volatility: 0.8, cadencesS: [60, 300] },
   },
   'corrected-values': { ...HONEST, lagHours: [0, 1], corrects: { offBps: [20, 190], hours: [2, 10] } },

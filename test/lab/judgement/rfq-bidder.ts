@@ -277,7 +277,12 @@ const baseline: Bidder = ({ rfqs, auctions, prices, signer }) => {
   }
   const step = (name: string, input: Proposal['input']): Proposal => ({
     workflowType: `role.lender.distressedRecoveryFundV3${name}` as Proposal['workflowType'],
-    ...{ kind: '', subject: '', occurrence: '', summary: '', reason: {}, input },
+    kind: '',
+    subject: '',
+    occurrence: '',
+    summary: '',
+    reason: {},
+    input,
     exposure: { token: null, assets: 0n, usdMicros: 0n },
   })
   return [

@@ -184,7 +184,9 @@ export function playRun(seed: number, trade: Trade, lots: number, bidder: RunBid
 function playLot(lot: Lot, dice: Dice, experience: readonly Experience[], bidder: RunBidder) {
   const world = createTradeWorld(NOW_S)
   const terms = {
-    ...{ amount: lot.amount, seller: lot.seller, reserveAssets: micros(lot.reserve) },
+    amount: lot.amount,
+    seller: lot.seller,
+    reserveAssets: micros(lot.reserve),
     closesAtS: NOW_S + LOOKS[0],
   }
   const number =

@@ -61,7 +61,12 @@ function discountedBy(part: number): RunBidder {
     }
     const step = (name: string, input: Proposal['input']): Proposal => ({
       workflowType: `role.lender.distressedRecoveryFundV3${name}` as Proposal['workflowType'],
-      ...{ kind: '', subject: '', occurrence: '', summary: '', reason: {}, input },
+      kind: '',
+      subject: '',
+      occurrence: '',
+      summary: '',
+      reason: {},
+      input,
       exposure: { token: null, assets: 0n, usdMicros: 0n },
     })
     const answers = rfqs.map(({ status, bids, number, venue, amount, reserveAssets, terms, closesAtS }) => {
@@ -73,7 +78,9 @@ function discountedBy(part: number): RunBidder {
       const bidAssets = above > reserveAssets ? above : reserveAssets
       if (bidAssets > limitOf(amount)) return null
       const input = {
-        ...{ rfqAddress: venue, rfqId: number, bidAssets: String(bidAssets) },
+        rfqAddress: venue,
+        rfqId: number,
+        bidAssets: String(bidAssets),
         expiresTimestamp: String(closesAtS + 300),
       }
       return own === undefined

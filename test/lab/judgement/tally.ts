@@ -35,7 +35,11 @@ export function judgeScenario(
     const bound = judge.bounds[figure] ?? {}
     const baselines = scores.flatMap(({ baseline }) => (baseline === null ? [] : [baseline]))
     return {
-      ...{ role: judge.role, scenario, figure, bound, beside: bound.beside ?? judge.baseline },
+      role: judge.role,
+      scenario,
+      figure,
+      bound,
+      beside: bound.beside ?? judge.baseline,
       ours: spread(
         scores.map(({ ours }) => ours),
         bound,

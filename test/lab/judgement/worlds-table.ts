@@ -32,7 +32,10 @@ function rowsOf(findings: readonly Finding[]): readonly Row[] {
     const holds = world.every(({ failures }) => failures.length === 0)
     return shown.map(
       (one, index): Row => ({
-        ...{ role: one.role, world: one.scenario, holds, said: index === 0 ? said.join(', ') : '' },
+        role: one.role,
+        world: one.scenario,
+        holds,
+        said: index === 0 ? said.join(', ') : '',
         ours: `${wordsOf(one.figure)} ${moneyOf(one.figure, one.ours.median)}`,
         ...besideOf(one),
       }),

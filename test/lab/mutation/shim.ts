@@ -30,7 +30,9 @@ export type Kept = {
 }
 
 const suiteOf = (name: string, parent: Suite | null): Suite => ({
-  ...{ name, parent, begun: false },
+  name,
+  parent,
+  begun: false,
   hooks: { all: [], each: [], afterEach: [], afterAll: [] },
 })
 

@@ -41,7 +41,9 @@ const readyz = z.object({
   facets: z.record(
     z.string(),
     z.object({
-      ...{ state: z.string(), code: z.string(), message: z.string() },
+      state: z.string(),
+      code: z.string(),
+      message: z.string(),
       because: z.string().optional(),
     }),
   ),
@@ -65,7 +67,8 @@ export async function createNodesWorld(): Promise<NodesWorld> {
   const start = () =>
     world.start({
       chain: {
-        ...{ id: String(world.scene.chain.chainId), finality: 'finalized' },
+        id: String(world.scene.chain.chainId),
+        finality: 'finalized',
         nodes: { read: [...urls], send: [...urls], agree: '2' },
       },
     })

@@ -8,10 +8,26 @@ const SENDERS = READERS
 
 /** One liquidation, an approval and its payload, where nothing goes wrong; blocks come every 12 seconds. */
 const planOf = (finalityBlocks: number): Plan => ({
-  ...{ seed: 1, nodes: READERS, blockMs: 12_000, inclusion: 1, latencyMs: 10 },
-  ...{ finalityBlocks, finality: 'confirmations', feeCapWei: 300_000_000_000n },
-  ...{ opportunities: [], crashes: [], nodeFaults: [], liar: null, serviceFaults: [], kmsFaults: [] },
-  ...{ reorgs: [], deep: null, intruder: null, spikes: [], backup: null, evictions: [] },
+  seed: 1,
+  nodes: READERS,
+  blockMs: 12_000,
+  inclusion: 1,
+  latencyMs: 10,
+  finalityBlocks,
+  finality: 'confirmations',
+  feeCapWei: 300_000_000_000n,
+  opportunities: [],
+  crashes: [],
+  nodeFaults: [],
+  liar: null,
+  serviceFaults: [],
+  kmsFaults: [],
+  reorgs: [],
+  deep: null,
+  intruder: null,
+  spikes: [],
+  backup: null,
+  evictions: [],
 })
 
 /**

@@ -10,15 +10,19 @@ const seen = (
 const urgent = (opportunity: Opportunity): Opportunity => ({ ...opportunity, urgent: true })
 
 const calm = {
-  ...{
-    inclusion: 1,
-    feeCapWei: 300_000_000_000n,
-    crashes: [],
-    nodeFaults: [],
-    liar: null,
-    serviceFaults: [],
-  },
-  ...{ kmsFaults: [], reorgs: [], deep: null, intruder: null, spikes: [], backup: null, evictions: [] },
+  inclusion: 1,
+  feeCapWei: 300_000_000_000n,
+  crashes: [],
+  nodeFaults: [],
+  liar: null,
+  serviceFaults: [],
+  kmsFaults: [],
+  reorgs: [],
+  deep: null,
+  intruder: null,
+  spikes: [],
+  backup: null,
+  evictions: [],
 }
 
 /**
@@ -28,8 +32,14 @@ const calm = {
 export const FOUND: Readonly<Record<string, Plan>> = {
   'what a deep reorg took landed at a nonce that a person filled meanwhile, and was called somebody else’s': {
     ...calm,
-    ...{ seed: 931_579_023, nodes: 1, blockMs: 4_000, finalityBlocks: 5, finality: 'confirmations' },
-    ...{ inclusion: 0.3, latencyMs: 10, opportunities: [urgent(seen('liquidate', 1_217))] },
+    seed: 931_579_023,
+    nodes: 1,
+    blockMs: 4_000,
+    finalityBlocks: 5,
+    finality: 'confirmations',
+    inclusion: 0.3,
+    latencyMs: 10,
+    opportunities: [urgent(seen('liquidate', 1_217))],
     crashes: [{ at: 'sign', nth: 3, when: 'before', downMs: 15_000 }],
     reorgs: [{ atMs: 9_247, depth: 5, forgets: 0.3 }],
     spikes: [{ atMs: 5_648, lengthMs: 3_256, factor: 20 }],
@@ -40,8 +50,13 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'a restored journal held a nonce final that a deep reorg had opened again, and knew nothing of its no-op': {
     ...calm,
-    ...{ seed: 24, nodes: 3, blockMs: 1_000, finalityBlocks: 6, finality: 'confirmations' },
-    ...{ inclusion: 0.6, latencyMs: 100 },
+    seed: 24,
+    nodes: 3,
+    blockMs: 1_000,
+    finalityBlocks: 6,
+    finality: 'confirmations',
+    inclusion: 0.6,
+    latencyMs: 100,
     opportunities: [
       urgent(seen('liquidate', 4_545, 'gone', 11_675)),
       urgent(seen('settle', 9_659)),
@@ -58,7 +73,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'a restored journal went on with a round whose next one had landed, and did it twice': {
     ...calm,
-    ...{ seed: 11, nodes: 3, blockMs: 2_000, finalityBlocks: 1, finality: 'confirmations', latencyMs: 10 },
+    seed: 11,
+    nodes: 3,
+    blockMs: 2_000,
+    finalityBlocks: 1,
+    finality: 'confirmations',
+    latencyMs: 10,
     feeCapWei: 3_000_000_000n,
     opportunities: [
       seen('settle', 3_324, 'healthy'),
@@ -73,7 +93,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'what had ended without its effect had it after a deep reorg, and was done once more': {
     ...calm,
-    ...{ seed: 27, nodes: 3, blockMs: 4_000, finalityBlocks: 1, finality: 'finalized', latencyMs: 100 },
+    seed: 27,
+    nodes: 3,
+    blockMs: 4_000,
+    finalityBlocks: 1,
+    finality: 'finalized',
+    latencyMs: 100,
     opportunities: [
       urgent(seen('liquidate', 3, 'healthy')),
       urgent(seen('liquidate', 3, 'gone', 12_509)),
@@ -85,14 +110,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'soon after a start a block was called final that a reorg no deeper than finality had taken': {
     ...calm,
-    ...{
-      seed: 2_147_483_646,
-      nodes: 3,
-      blockMs: 1_000,
-      finalityBlocks: 4,
-      finality: 'finalized',
-      latencyMs: 100,
-    },
+    seed: 2_147_483_646,
+    nodes: 3,
+    blockMs: 1_000,
+    finalityBlocks: 4,
+    finality: 'finalized',
+    latencyMs: 100,
     opportunities: [seen('settle', 1_083), seen('liquidate', 11, 'gone', 1_004)],
     crashes: [
       { at: 'post', nth: 1, when: 'before', downMs: 1_000 },
@@ -106,14 +129,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   'a fork seen in one answer and not yet as a head made a workflow confirmed and in flight for ever at one instant':
     {
       ...calm,
-      ...{
-        seed: 1_007_810_777,
-        nodes: 3,
-        blockMs: 4_000,
-        finalityBlocks: 6,
-        finality: 'confirmations',
-        latencyMs: 100,
-      },
+      seed: 1_007_810_777,
+      nodes: 3,
+      blockMs: 4_000,
+      finalityBlocks: 6,
+      finality: 'confirmations',
+      latencyMs: 100,
       opportunities: [
         urgent(seen('settle', 3_218)),
         seen('liquidate', 5_493),
@@ -134,14 +155,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
     },
   'what a deep reorg opened again was bumped beyond what was still reserved for it': {
     ...calm,
-    ...{
-      seed: 419_969_832,
-      nodes: 1,
-      blockMs: 2_000,
-      finalityBlocks: 3,
-      finality: 'finalized',
-      latencyMs: 10,
-    },
+    seed: 419_969_832,
+    nodes: 1,
+    blockMs: 2_000,
+    finalityBlocks: 3,
+    finality: 'finalized',
+    latencyMs: 10,
     opportunities: [
       seen('settle', 1_593, 'healthy'),
       urgent(seen('liquidate', 4_684)),
@@ -171,8 +190,13 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'nodes without the state of old blocks were asked too far back, and what nobody had done was given up': {
     ...calm,
-    ...{ seed: 2_063_950_998, nodes: 3, blockMs: 1_000, finalityBlocks: 3, finality: 'finalized' },
-    ...{ latencyMs: 10, feeCapWei: 3_000_000_000n },
+    seed: 2_063_950_998,
+    nodes: 3,
+    blockMs: 1_000,
+    finalityBlocks: 3,
+    finality: 'finalized',
+    latencyMs: 10,
+    feeCapWei: 3_000_000_000n,
     opportunities: [
       urgent(seen('liquidate', 4_281)),
       seen('settle', 6_594),
@@ -196,14 +220,12 @@ export const FOUND: Readonly<Record<string, Plan>> = {
   },
   'a head that came during the start made it adopt a second first nonce, which was somebody else’s': {
     ...calm,
-    ...{
-      seed: 2_147_483_620,
-      nodes: 2,
-      blockMs: 4_000,
-      finalityBlocks: 1,
-      finality: 'finalized',
-      latencyMs: 100,
-    },
+    seed: 2_147_483_620,
+    nodes: 2,
+    blockMs: 4_000,
+    finalityBlocks: 1,
+    finality: 'finalized',
+    latencyMs: 100,
     opportunities: [
       urgent(seen('liquidate', 6_902, 'healthy')),
       seen('liquidate', 4_217, 'gone', 6_218),

@@ -65,8 +65,14 @@ export function isSigned(digest: Hex, { r, s }: Pick<Signature, 'r' | 's'>): boo
 /** An empty transfer that somebody else with our key signed, dear enough to be mined. Pure. */
 export function strangerRaw(chainId: number, nonce: number): Hex {
   const transaction = {
-    ...{ type: 'eip1559' as const, chainId, nonce, to: SIGNER, value: 1n, gas: 21_000n },
-    ...{ maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n },
+    type: 'eip1559' as const,
+    chainId,
+    nonce,
+    to: SIGNER,
+    value: 1n,
+    gas: 21_000n,
+    maxFeePerGas: 10n ** 12n,
+    maxPriorityFeePerGas: 10n ** 9n,
   }
   return serializeTransaction(transaction, signDigest(keccak256(serializeTransaction(transaction)), ONCES[0]))
 }

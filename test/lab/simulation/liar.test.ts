@@ -23,10 +23,19 @@ const methods = new Set(
 const random = createRandom(1)
 const chain = new Chain({
   state: {
-    ...{ nonces: new Map(), wei: new Map([[SIGNER, 10n ** 20n]]), tokens: new Map(), allowances: new Map() },
-    ...{ positions: new Map(), claims: new Map(), paused: false },
+    nonces: new Map(),
+    wei: new Map([[SIGNER, 10n ** 20n]]),
+    tokens: new Map(),
+    allowances: new Map(),
+    positions: new Map(),
+    claims: new Map(),
+    paused: false,
   },
-  ...{ nowMs: () => 1_800_000_000_000, finalityBlocks: 2, transferGas: 21_000n, baseFee: 1n, blocks: 12 },
+  nowMs: () => 1_800_000_000_000,
+  finalityBlocks: 2,
+  transferGas: 21_000n,
+  baseFee: 1n,
+  blocks: 12,
   random,
 })
 const mined = txOf(strangerRaw(CHAIN_ID, 0))
@@ -64,7 +73,11 @@ const PARAMS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
 describe('the node that lies', () => {
   it.each([...methods])('lies about %s, with an answer that could be one', (method) => {
     const views = (PARAMS[method] ?? []).map((params) => ({
-      ...{ chain, tip: chain.tip, passesOn: false, random, params },
+      chain,
+      tip: chain.tip,
+      passesOn: false,
+      random,
+      params,
     }))
     const told = views.flatMap((view) =>
       LIES.filter((lie) => lie !== 'garbage' && lie !== 'silence').flatMap((lie) => {

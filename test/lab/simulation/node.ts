@@ -338,10 +338,15 @@ function bentLogs(result: unknown, { random, chain, tip, params }: Honest): unkn
   const [event, ...accounts] = Array.isArray(topics) ? topics : []
   const [from, to] = [...accounts, null, null].map((account) => account ?? `0x${'9'.repeat(64)}`)
   const log = {
-    ...{ address: Array.isArray(address) ? address[0] : address, topics: [event, from, to] },
-    ...{ data: `0x${'1'.padStart(64, '0')}`, blockNumber: `0x${old.number.toString(16)}` },
-    ...{ blockHash: old.hash, transactionHash: invented(random), transactionIndex: '0x0' },
-    ...{ logIndex: '0x0', removed: false },
+    address: Array.isArray(address) ? address[0] : address,
+    topics: [event, from, to],
+    data: `0x${'1'.padStart(64, '0')}`,
+    blockNumber: `0x${old.number.toString(16)}`,
+    blockHash: old.hash,
+    transactionHash: invented(random),
+    transactionIndex: '0x0',
+    logIndex: '0x0',
+    removed: false,
   }
   return [...result, log]
 }

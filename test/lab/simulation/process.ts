@@ -49,7 +49,9 @@ const APPROVAL: Approval = {
   aboveUsdMicros: undefined,
   beyondBps: undefined,
   expiresAfterMs: 900_000,
-  ...{ hash: '', approvers: {}, quorum: 1 },
+  hash: '',
+  approvers: {},
+  quorum: 1,
 }
 
 /** As a role's own gate: a signer in SAFE begins nothing. */
@@ -277,7 +279,11 @@ export class Process {
     }
     const chain = await watchChain({
       scope: '',
-      ...{ nowMs: clock.nowMs, clock, nodes, journal, safe: signers.safe },
+      nowMs: clock.nowMs,
+      clock,
+      nodes,
+      journal,
+      safe: signers.safe,
       signers: [SIGNER],
       onHead: () => {
         this.#world.onHead()
@@ -291,11 +297,20 @@ export class Process {
     this.#chain = chain
     const gas = createGasMarket({ nodes, monotonicMs: clock.monotonicMs })
     const desk = createSignerDesk({
-      ...{ nodes, journal, chain, signers, addresses: [SIGNER], onChanged: moved, nowMs: clock.nowMs },
+      nodes,
+      journal,
+      chain,
+      signers,
+      addresses: [SIGNER],
+      onChanged: moved,
+      nowMs: clock.nowMs,
       releases: () => ({ ok: true, missing: null }),
       fill: (signer, nonce, filling) =>
         fillNonce(signer, nonce, filling, {
-          ...{ nowMs: clock.nowMs, chainId: CHAIN_ID, journal, noopGas: gas.noopGas },
+          nowMs: clock.nowMs,
+          chainId: CHAIN_ID,
+          journal,
+          noopGas: gas.noopGas,
           baseFeePerGasWei: () => chain.of(signer).baseFeePerGasWei,
           fillerOf: () => ({ role: 'liquidator', workflowType: 'role.liquidator.liquidate', fees }),
           onFilled: (workflow) => {
@@ -309,9 +324,16 @@ export class Process {
     const stages = createLiveStages({
       gas,
       alone: (work) => alone('open', work),
-      ...{ window: 16, apart: [], monotonicMs: clock.monotonicMs },
+      window: 16,
+      apart: [],
+      monotonicMs: clock.monotonicMs,
       urgentOf: () => [...live.values()].filter(isUrgent),
-      ...{ nowMs: clock.nowMs, journal, nodes, client, chain, ruleset },
+      nowMs: clock.nowMs,
+      journal,
+      nodes,
+      client,
+      chain,
+      ruleset,
       signer: this.#signer(kms.signer(this.isAlive, this.#world.directory)),
       approval: APPROVAL,
       mail: { everyMs: 250, answers: async () => [] },
@@ -329,7 +351,10 @@ export class Process {
       run: (id) =>
         asking.run('workflow', () =>
           run(id, {
-            ...{ nowMs: clock.nowMs, journal, alone, onMove: moved },
+            nowMs: clock.nowMs,
+            journal,
+            alone,
+            onMove: moved,
             remembered: (each) => live.get(each),
             stages: () => stages,
             onQuarantined: ({ id, signer }, { message }) =>

@@ -11,13 +11,30 @@ const DEEPER_THAN = 8
 
 /** Nothing goes wrong but a reorg: its transactions are forgotten, or wait again, in turns. */
 const planOf = (finalityBlocks: number, reorg: Pick<Plan, 'reorgs' | 'deep'>): Plan => ({
-  ...{ seed: finalityBlocks, nodes: 2, blockMs: 1_000, inclusion: 1, latencyMs: 10 },
-  ...{ finalityBlocks, finality: 'confirmations', feeCapWei: 300_000_000_000n },
+  seed: finalityBlocks,
+  nodes: 2,
+  blockMs: 1_000,
+  inclusion: 1,
+  latencyMs: 10,
+  finalityBlocks,
+  finality: 'confirmations',
+  feeCapWei: 300_000_000_000n,
   opportunities: (['liquidate', 'settle'] as const).map((kind) => ({
-    ...{ kind, seenAtMs: 0, fate: 'stays', goneAtMs: 0, urgent: false },
+    kind,
+    seenAtMs: 0,
+    fate: 'stays',
+    goneAtMs: 0,
+    urgent: false,
   })),
-  ...{ crashes: [], nodeFaults: [], liar: null, serviceFaults: [], kmsFaults: [], spikes: [] },
-  ...{ backup: null, evictions: [], intruder: null },
+  crashes: [],
+  nodeFaults: [],
+  liar: null,
+  serviceFaults: [],
+  kmsFaults: [],
+  spikes: [],
+  backup: null,
+  evictions: [],
+  intruder: null,
   ...reorg,
 })
 const forgetsAt = (depth: number) => depth % 2

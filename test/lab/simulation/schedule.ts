@@ -207,7 +207,12 @@ class Schedule {
     })
     const chain = this.#chain
     const world: NodeWorld = {
-      ...{ chain, scheduler, random, startMs: START_MS, faults: plan.nodeFaults, liar: plan.liar },
+      chain,
+      scheduler,
+      random,
+      startMs: START_MS,
+      faults: plan.nodeFaults,
+      liar: plan.liar,
       latencyMs: plan.latencyMs,
       calls: this.#calls,
       onLie: (node, method) => {
@@ -225,7 +230,10 @@ class Schedule {
     }))
     const spike = plan.spikes.reduce((most, { factor }) => Math.max(most, factor), 1)
     this.#checker = new Checker({
-      ...{ chain, effects, fees: feesUnder(plan.feeCapWei), baseFeeWeiMax: BASE_FEE_WEI * BigInt(spike) },
+      chain,
+      effects,
+      fees: feesUnder(plan.feeCapWei),
+      baseFeeWeiMax: BASE_FEE_WEI * BigInt(spike),
       head: () => this.#process?.head ?? null,
       doubts: () => this.#process?.doubts ?? [],
       onViolation: (text) => this.#say(`VIOLATION ${text}`),

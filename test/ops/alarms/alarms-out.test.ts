@@ -60,7 +60,9 @@ function startOut(
   const deliveries: string[] = []
   let onDelivered = () => {}
   const out = createAlarmsOut(configs, {
-    ...{ clock: systemClock, source: 'rolekeeper test', scrub: createScrubber([]) },
+    clock: systemClock,
+    source: 'rolekeeper test',
+    scrub: createScrubber([]),
     onDelivery: (name, outcome) => {
       deliveries.push(`${name} ${outcome}`)
       onDelivered()
@@ -107,7 +109,9 @@ it('tells a target of each incident once, in its own shape, and with its key whe
     text: expect.stringContaining('*signer.low_balance (allocator 0x51)*'),
   })
   expect(pager.told[0]?.body).toMatchObject({
-    ...{ routing_key: 'rk-canary-2', event_action: 'trigger', dedup_key: own.told[0]?.body.key },
+    routing_key: 'rk-canary-2',
+    event_action: 'trigger',
+    dedup_key: own.told[0]?.body.key,
     payload: { class: 'signer.low_balance', severity: 'error', source: 'rolekeeper test' },
   })
   expect(JSON.stringify([own.told.map(({ body }) => body), slack.told])).not.toContain('canary')
@@ -139,7 +143,10 @@ it('waits for no target: those that hang, fail, redirect or drip hold up neither
   await out.untilDelivery('drips delivered')
   const problems = Object.fromEntries(out.targets().map(({ name, problem }) => [name, problem]))
   expect(problems).toEqual({
-    ...{ good: null, drips: null, fails: 'it answers 500', redirects: 'it answers 302' },
+    good: null,
+    drips: null,
+    fails: 'it answers 500',
+    redirects: 'it answers 302',
     hangs: 'no answer within 5000 ms',
   })
   expect(elsewhere.told).toEqual([])
@@ -199,11 +206,20 @@ it.each([
       })
     const sleep = (_ms: number, signal?: AbortSignal) => systemClock.sleep(1, signal)
     const target = createAlarmTarget(webhook(url), {
-      ...{ clock: { ...systemClock, sleep }, source: 'rolekeeper test', onDelivery: () => {} },
+      clock: { ...systemClock, sleep },
+      source: 'rolekeeper test',
+      onDelivery: () => {},
     })
     closing.push(target.close)
     const notice = (code: string, action: Notice['action'] = 'trigger'): Notice => ({
-      ...{ action, key: code, code, about: '', message: '', fix: '', severity: 'error', atMs: 0 },
+      action,
+      key: code,
+      code,
+      about: '',
+      message: '',
+      fix: '',
+      severity: 'error',
+      atMs: 0,
     })
     target.push(notice('node.alone'))
     target.push(notice('signer.safe'))
@@ -268,7 +284,8 @@ it('keeps a bounded number for a target that is away, the newest', async () => {
   const url = await serverThat(() => undefined)
   const dropped: string[] = []
   const target = createAlarmTarget(webhook(url), {
-    ...{ clock: systemClock, source: 'rolekeeper test' },
+    clock: systemClock,
+    source: 'rolekeeper test',
     onDelivery: (_, outcome) => void dropped.push(outcome),
   })
   closing.push(target.close)

@@ -139,7 +139,8 @@ describe('the audit', () => {
     await again.close()
     expect(again.state().damage).toBeNull()
     expect(verifyAudit(folder, count === 0 ? [] : [log.state().head])).toMatchObject({
-      ...{ problems: [], last: { kind: 'note', index: count + 1 } },
+      problems: [],
+      last: { kind: 'note', index: count + 1 },
       records: count + 3,
     })
     expect(readdirSync(folder)).toHaveLength(1)

@@ -22,7 +22,8 @@ it('lets nobody in by a link of before its start, one that was used, or one of t
   const before = link()
   later(1)
   const started = createAccess(secret, {
-    ...{ nowMs: () => clock.nowMs, monotonicMs: () => clock.monotonicMs },
+    nowMs: () => clock.nowMs,
+    monotonicMs: () => clock.monotonicMs,
   })
   expect(started.enter(before)).toBeNull()
   const [used, old] = [link(), link()]

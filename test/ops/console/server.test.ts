@@ -251,7 +251,9 @@ describe('ten thousand event streams', () => {
     await expect.poll(() => isTold('"nowMs":1')).toBe(true)
     const refused = await ask(`${url}/events`, { headers: { cookie } })
     expect(JSON.parse(refused.body)).toEqual({
-      ...{ code: 'console.too_many', message: '16 pages are open, and no more may be.', fix: 'close one.' },
+      code: 'console.too_many',
+      message: '16 pages are open, and no more may be.',
+      fix: 'close one.',
     })
     expect(JSON.parse((await ask(`${url}/session`, { headers: { cookie } })).body)).toMatchObject({
       isFull: true,

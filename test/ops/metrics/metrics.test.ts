@@ -6,7 +6,10 @@ import { createMetrics } from '../../../src/ops/metrics/metrics.ts'
 import { askPromtool } from '../../support/prometheus.ts'
 
 const facts = {
-  ...{ version: '0.1.0', environment: 'sandbox', configHash: 'c0', rulesetHash: () => 'a1' },
+  version: '0.1.0',
+  environment: 'sandbox',
+  configHash: 'c0',
+  rulesetHash: () => 'a1',
   isInFleet: false,
   roles: [
     { role: 'liquidator', types: ['role.liquidator.liquidate'] as const, isShadow: false, isByHand: false },
@@ -23,8 +26,14 @@ const gauges: Gauges = {
   audit: { records: 4_711, waitingMs: 1_500 },
   nodes: [
     {
-      ...{ node: 'read-1', state: 'behind', sinceMs: 0, blocksBehind: 3 },
-      ...{ lastErrorCode: null, disagreements: 0, errors: 4, headNumber: 12n },
+      node: 'read-1',
+      state: 'behind',
+      sinceMs: 0,
+      blocksBehind: 3,
+      lastErrorCode: null,
+      disagreements: 0,
+      errors: 4,
+      headNumber: 12n,
     },
   ],
   quorumMissingMs: 2_500,
@@ -43,8 +52,11 @@ const gauges: Gauges = {
       slotAgeMs: 61_000,
       decisionAgeMs: 250,
       nativeBalanceWei: 1_500_000_000_000_000_000n,
-      ...{ dutyLateMs: 65_000, dutyLate: 2, nextDueMs: 30_000, lastActAgeMs: 12_000 },
-      ...{ reportAgeMs: 86_400_000 },
+      dutyLateMs: 65_000,
+      dutyLate: 2,
+      nextDueMs: 30_000,
+      lastActAgeMs: 12_000,
+      reportAgeMs: 86_400_000,
       leftUsdMicros: { debt_below_minimum: 31_000_000n },
       gasRunwayWorkflows: 7.5,
       exposureUsdMicros: 42_000_000n,
@@ -145,8 +157,14 @@ describe('metrics', () => {
     fleet?.redisCalled('claim', 'ok', 2)
     fleet?.redisCalled('claim', 'journal.unknown', 2_000)
     const standing = {
-      ...{ seats: 8, seatsHeld: 3, seatFreeMs: 1_500, instances: 2, redisSilentMs: 250 },
-      ...{ isStandby: false, isRedisUnfit: false, isQueueDeaf: true },
+      seats: 8,
+      seatsHeld: 3,
+      seatFreeMs: 1_500,
+      instances: 2,
+      redisSilentMs: 250,
+      isStandby: false,
+      isRedisUnfit: false,
+      isQueueDeaf: true,
     }
     const page = samples(await render({ ...gauges, fleet: standing }))
     const alone = samples(await createMetrics(facts).render(gauges))

@@ -10,29 +10,26 @@ const ID = 'workflow-1'
 
 const workflow = (state: string, ms: number, durationMs: number, more = {}) =>
   ({
-    ...{
-      type: 'workflow',
-      id: ID,
-      role: 'liquidator',
-      workflowType: 'liquidate',
-      state,
-      at: at(ms),
-      durationMs,
-    },
-    ...{ subject: 'market:vault:0xb0b', ...more },
+    type: 'workflow',
+    id: ID,
+    role: 'liquidator',
+    workflowType: 'liquidate',
+    state,
+    at: at(ms),
+    durationMs,
+    subject: 'market:vault:0xb0b',
+    ...more,
   }) as KeeperEvent
 const slot = (state: string, ms: number, durationMs: number) =>
   ({
-    ...{
-      type: 'slot',
-      id: ID,
-      role: 'liquidator',
-      at: at(ms),
-      nonce: 7,
-      purpose: 'payload',
-      state,
-      durationMs,
-    },
+    type: 'slot',
+    id: ID,
+    role: 'liquidator',
+    at: at(ms),
+    nonce: 7,
+    purpose: 'payload',
+    state,
+    durationMs,
     hash: '0xabc',
   }) as KeeperEvent
 const decision = (ms: number) =>
@@ -50,7 +47,9 @@ async function collect(): Promise<Collector> {
 type OnTaken = Parameters<typeof createOtlp>[0]['onTaken']
 const otlpTo = (url: string, key = () => 'one', onTaken: OnTaken = () => {}) =>
   createOtlp({
-    ...{ url, headers: () => ({ authorization: key() }), onTaken },
+    url,
+    headers: () => ({ authorization: key() }),
+    onTaken,
     attributes: { 'service.name': 'rolekeeper' },
   })
 

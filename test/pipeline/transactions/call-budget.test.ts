@@ -37,14 +37,28 @@ function createChain() {
   const wire = (nonce: number) => {
     const { payload } = slotOf()
     return {
-      ...{ hash: hashOf(2, nonce), from: SIGNER, nonce: numberToHex(nonce), type: '0x2' },
-      ...{ chainId: numberToHex(31_337), to: payload.to, input: payload.data, value: '0x0' },
-      ...{ gas: numberToHex(payload.gasLimit), maxFeePerGas: '0x9', maxPriorityFeePerGas: '0x1' },
+      hash: hashOf(2, nonce),
+      from: SIGNER,
+      nonce: numberToHex(nonce),
+      type: '0x2',
+      chainId: numberToHex(31_337),
+      to: payload.to,
+      input: payload.data,
+      value: '0x0',
+      gas: numberToHex(payload.gasLimit),
+      maxFeePerGas: '0x9',
+      maxPriorityFeePerGas: '0x1',
     }
   }
   const receipt = (nonce: number, number: number) => ({
-    ...{ transactionHash: hashOf(2, nonce), from: SIGNER, blockNumber: numberToHex(number) },
-    ...{ blockHash: hashOf(1, number), status: '0x1', gasUsed: '0x5208', effectiveGasPrice: '0x2', logs: [] },
+    transactionHash: hashOf(2, nonce),
+    from: SIGNER,
+    blockNumber: numberToHex(number),
+    blockHash: hashOf(1, number),
+    status: '0x1',
+    gasUsed: '0x5208',
+    effectiveGasPrice: '0x2',
+    logs: [],
   })
   const calls: string[] = []
   const newest = () => takes.length - 1
@@ -82,20 +96,22 @@ describe('a thousand in flight, with two readers', () => {
     const chain = createChain()
     chain.mine([])
     const nodes = joinNodes({
-      ...{
-        chainId: 31_337,
-        agree: 2,
-        finality: { confirmations: CONFIRMATIONS },
-        pollMs: 1,
-        clock: systemClock,
-      },
+      chainId: 31_337,
+      agree: 2,
+      finality: { confirmations: CONFIRMATIONS },
+      pollMs: 1,
+      clock: systemClock,
       readers: [chain.endpoint('read-1'), chain.endpoint('read-2')],
       senders: [chain.endpoint('send-1')],
     })
     let slots = createSlots(1_000)
     let moved = Promise.withResolvers<void>()
     const canonical: CanonicalChain = await followCanonicalChain({
-      ...{ nodes, clock: systemClock, signers: [SIGNER], lastFinal: null, doubtedFrom: null },
+      nodes,
+      clock: systemClock,
+      signers: [SIGNER],
+      lastFinal: null,
+      doubtedFrom: null,
       onMoved: async () => {
         slots = slots.map((slot) => follow(slot, canonical.of(SIGNER), -1n))
         moved.resolve()

@@ -56,12 +56,11 @@ const policies = fc
   .map(({ maxFee, tip, tipMax, bump, base }) =>
     feePolicy.safeParse({
       ...TEXT,
-      ...{
-        maxFeePerGas: grouped(maxFee),
-        priorityFeePerGas: grouped(tip),
-        priorityFeePerGasMax: grouped(tipMax),
-      },
-      ...{ bump: percent(bump), baseFee: percent(base) },
+      maxFeePerGas: grouped(maxFee),
+      priorityFeePerGas: grouped(tip),
+      priorityFeePerGasMax: grouped(tipMax),
+      bump: percent(bump),
+      baseFee: percent(base),
     }),
   )
   .filter(({ success }) => success)

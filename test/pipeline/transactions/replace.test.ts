@@ -166,7 +166,9 @@ describe('replacements', () => {
       if (slot === undefined) throw new TypeError('it has a slot')
       const attempts = slot.attempts.map((attempt) => ({
         ...attempt,
-        ...{ state: 'sent' as const, raw: '0x01' as const, sentAtBlock: block },
+        state: 'sent' as const,
+        raw: '0x01' as const,
+        sentAtBlock: block,
       }))
       workflow = { ...workflow, slots: [{ ...slot, attempts }] }
     }
@@ -190,7 +192,9 @@ describe('replacements', () => {
         ...slot,
         attempts: slot.attempts.map((attempt) => ({
           ...attempt,
-          ...{ state: 'sent' as const, raw: '0x01' as const, sentAtBlock: block },
+          state: 'sent' as const,
+          raw: '0x01' as const,
+          sentAtBlock: block,
         })),
       }))
       workflow = { ...workflow, slots }

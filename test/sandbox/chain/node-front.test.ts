@@ -67,8 +67,13 @@ const ask = async (method: string, params: unknown[], url?: string) =>
 
 const hex = (value: number | bigint) => `0x${value.toString(16)}`
 const call = (changes: object = {}) => ({
-  ...{ from: account.address, to: RECIPIENT, value: '0x1', gas: '0x5208' },
-  ...{ nonce: hex(NONCE), maxFeePerGas: hex(FEE_WEI), maxPriorityFeePerGas: '0x0' },
+  from: account.address,
+  to: RECIPIENT,
+  value: '0x1',
+  gas: '0x5208',
+  nonce: hex(NONCE),
+  maxFeePerGas: hex(FEE_WEI),
+  maxPriorityFeePerGas: '0x0',
   ...changes,
 })
 const simulated = (calls: readonly object[], block: object = {}, validation = true) =>
@@ -172,12 +177,24 @@ describe('a simulation with validation', () => {
 describe('three nonces in flight', () => {
   const signed = (nonce: number) =>
     account.signTransaction({
-      ...{ type: 'eip1559', chainId: chain.chainId, to: RECIPIENT, value: 1n, gas: 21_000n, nonce },
-      ...{ maxFeePerGas: FEE_WEI, maxPriorityFeePerGas: 0n },
+      type: 'eip1559',
+      chainId: chain.chainId,
+      to: RECIPIENT,
+      value: 1n,
+      gas: 21_000n,
+      nonce,
+      maxFeePerGas: FEE_WEI,
+      maxPriorityFeePerGas: 0n,
     })
   const transaction = (nonce: number): SimulatedTransaction => ({
-    ...{ from: account.address, to: RECIPIENT, data: '0x', valueWei: 1n, gasLimit: 21_000n, nonce },
-    ...{ maxFeePerGasWei: FEE_WEI, maxPriorityFeePerGasWei: 0n },
+    from: account.address,
+    to: RECIPIENT,
+    data: '0x',
+    valueWei: 1n,
+    gasLimit: 21_000n,
+    nonce,
+    maxFeePerGasWei: FEE_WEI,
+    maxPriorityFeePerGasWei: 0n,
   })
   const pending = [NONCE, NONCE + 1, NONCE + 2].map(transaction)
 
@@ -190,8 +207,14 @@ describe('three nonces in flight', () => {
       result: hex(NONCE + 3),
     })
     const nodes = await createNodes({
-      ...{ chainId: chain.chainId, read: [front.url], send: [front.url], agree: 1, finality: 'finalized' },
-      ...{ timeoutMs: 2_000, pollMs: 20, clock: systemClock },
+      chainId: chain.chainId,
+      read: [front.url],
+      send: [front.url],
+      agree: 1,
+      finality: 'finalized',
+      timeoutMs: 2_000,
+      pollMs: 20,
+      clock: systemClock,
     })
     const simulate = (nonce: number, before = pending) =>
       nodes.simulate({ pending: before, before: [], bundle: [transaction(nonce)], after: [] })

@@ -24,7 +24,8 @@ function compile(name: string): Compiled {
   const output: { contracts: Record<string, Record<string, Compiled>> } = JSON.parse(
     solc.compile(
       JSON.stringify({
-        ...{ language: 'Solidity', sources: { helper: { content } } },
+        language: 'Solidity',
+        sources: { helper: { content } },
         settings: { evmVersion: 'cancun', outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } },
       }),
     ),

@@ -51,9 +51,16 @@ export type VaultModel = ReturnType<typeof createVaultModel>
 export function createVaultModel() {
   const shares = createShares()
   const state = {
-    ...{ now: 0n, idle: 0n, allocated: 0n, bufferBps: 0n },
-    ...{ management: 0n, performance: 0n, borrowerManager: 0n },
-    ...{ accruedAt: 0n, highWaterMark: wad, interestMark: 0n },
+    now: 0n,
+    idle: 0n,
+    allocated: 0n,
+    bufferBps: 0n,
+    management: 0n,
+    performance: 0n,
+    borrowerManager: 0n,
+    accruedAt: 0n,
+    highWaterMark: wad,
+    interestMark: 0n,
     charged: { management: 0n, performance: 0n, borrowerManager: 0n } as Charged,
     queue: [] as { readonly receiver: string; readonly shares: bigint }[],
   }
@@ -64,8 +71,13 @@ export function createVaultModel() {
     const assets = totalAssets()
     let all = shares.total() + VIRTUAL
     const due = {
-      ...{ management: 0n, performance: 0n, borrowerManager: 0n },
-      ...{ recipientShares: 0n, curatorShares: 0n, highWaterMark: 0n, interestMark: 0n },
+      management: 0n,
+      performance: 0n,
+      borrowerManager: 0n,
+      recipientShares: 0n,
+      curatorShares: 0n,
+      highWaterMark: 0n,
+      interestMark: 0n,
     }
     if (all > VIRTUAL) {
       const elapsed = state.now - state.accruedAt
@@ -90,7 +102,9 @@ export function createVaultModel() {
   function accrueAnyway(): Charged {
     const due = dueFees()
     Object.assign(state, {
-      ...{ accruedAt: state.now, highWaterMark: due.highWaterMark, interestMark: due.interestMark },
+      accruedAt: state.now,
+      highWaterMark: due.highWaterMark,
+      interestMark: due.interestMark,
       charged: chargedWith(due),
     })
     if (due.recipientShares > 0n) shares.mint('owner', due.recipientShares)
@@ -126,7 +140,12 @@ export function createVaultModel() {
   return {
     state,
     shares,
-    ...{ totalAssets, totalSupply, toShares, toAssets, freeAssets, accrue },
+    totalAssets,
+    totalSupply,
+    toShares,
+    toAssets,
+    freeAssets,
+    accrue,
     charged: () => (charges() ? chargedWith(dueFees()) : state.charged),
     setFees: (management: bigint, performance: bigint) => {
       accrueAnyway()
@@ -200,8 +219,12 @@ export function createChannelModel(vault: VaultModel, resellerBps: bigint, borro
   const shares = createShares()
   const price = () => vault.toAssets(wad * VIRTUAL)
   const state = {
-    ...{ highWaterMark: price(), accruedAt: vault.state.now },
-    ...{ feeShares: 0n, borrowerFeeShares: 0n, feeSharesClaimed: 0n, borrowerFeeClaimed: 0n },
+    highWaterMark: price(),
+    accruedAt: vault.state.now,
+    feeShares: 0n,
+    borrowerFeeShares: 0n,
+    feeSharesClaimed: 0n,
+    borrowerFeeClaimed: 0n,
     blocked: new Set<string>(),
   }
   /** Where the channel is blocked, nobody is free. */
@@ -251,7 +274,8 @@ export function createChannelModel(vault: VaultModel, resellerBps: bigint, borro
   return {
     state,
     shares,
-    ...{ totalSupply, toAssets },
+    totalSupply,
+    toAssets,
     totalAssets: () => vault.toAssets(held()),
     feeShares: () => state.feeShares + dueFees().resellerShares,
     borrowerFeeAssets: () => toAssets(state.borrowerFeeShares + dueFees().borrowerShares),

@@ -32,7 +32,9 @@ export async function createFeeScene(world: World) {
   await sUSD.write.approve([vault.address, never], by(holder))
   const now = async () => (await client.getBlock()).timestamp
   return {
-    ...{ vault, holder, now },
+    vault,
+    holder,
+    now,
     /** Raise the vault's idle assets. */
     gain: (assets: bigint) => sUSD.write.mint([vault.address, assets], by(admin)),
     /** Take assets out of the vault, as a thief would. */
@@ -56,8 +58,16 @@ type ChannelTerms = {
 async function deployChannel(world: World, vault: Address, terms: Partial<ChannelTerms>) {
   const { client, admin, registry } = world
   const setup = {
-    ...{ vault, name: 'A Channel', symbol: 'svC', directory: registry.address, shareClass: 'retail' },
-    ...{ reseller: admin, curator: admin, resellerFeeBps: 0, borrowerFeeBps: 0, capAssets: usd('10000000') },
+    vault,
+    name: 'A Channel',
+    symbol: 'svC',
+    directory: registry.address,
+    shareClass: 'retail',
+    reseller: admin,
+    curator: admin,
+    resellerFeeBps: 0,
+    borrowerFeeBps: 0,
+    capAssets: usd('10000000'),
     ...terms,
   }
   const { bytecode } = loadArtifacts().PartnerChannel

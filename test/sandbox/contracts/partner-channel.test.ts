@@ -195,7 +195,9 @@ test('a holder leaves a channel whose vault gives notice through its queue, at n
   }
   const request = await vault.read.request([1n])
   expect(request).toMatchObject({
-    ...{ owner: getAddress(channel.address), receiver: getAddress(reseller), paid: false },
+    owner: getAddress(channel.address),
+    receiver: getAddress(reseller),
+    paid: false,
     dueAt: at + DAY_S,
   })
   const worth = await vault.read.convertToAssets([request.shares])
@@ -223,7 +225,10 @@ test('nobody queues what is blocked, worth nothing or not its own', async () => 
   const abi = [...channel.abi, ...scene.vault.abi] as const
   const ask = (shares: bigint, to: Address, who = ann) =>
     world.client.simulateContract({
-      ...{ ...from(who), address: channel.address, abi, functionName: 'requestNow' },
+      ...from(who),
+      address: channel.address,
+      abi,
+      functionName: 'requestNow',
       args: [shares, to],
     })
   const share = 10n ** 18n

@@ -49,13 +49,18 @@ const marketAt = (address: Address) => ({
       }),
     setPaused: (args: readonly [boolean], options: ReturnType<typeof by>) =>
       world.client.writeContract({
-        ...{ address, abi: world.market.abi, functionName: 'setPaused', args },
+        address,
+        abi: world.market.abi,
+        functionName: 'setPaused',
+        args,
         ...options,
       }),
   },
   allocated: () =>
     world.client.readContract({
-      ...{ address, abi: world.market.abi, functionName: 'allocatedAssets' },
+      address,
+      abi: world.market.abi,
+      functionName: 'allocatedAssets',
       args: [vault.address],
     }),
 })
@@ -276,7 +281,10 @@ test('a market that takes nothing or a part of what it is supplied with has no c
     [5_000n, usd('50'), usd('75')],
   ] as const) {
     await client.writeContract({
-      ...{ ...by(admin), address: shy, abi, functionName: 'setTaken' },
+      ...by(admin),
+      address: shy,
+      abi,
+      functionName: 'setTaken',
       args: [bps],
     })
     await deposit(usd('100'))

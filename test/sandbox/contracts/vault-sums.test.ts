@@ -81,8 +81,11 @@ async function expectSumsKept() {
     world.sUSD.read.balanceOf([prime.address], at),
     market.read.allocatedAssets([prime.address], at),
     client.readContract({
-      ...{ address: contracts.btcMarket.address, abi: market.abi, ...at },
-      ...{ functionName: 'allocatedAssets', args: [prime.address] },
+      address: contracts.btcMarket.address,
+      abi: market.abi,
+      ...at,
+      functionName: 'allocatedAssets',
+      args: [prime.address],
     }),
     prime.read.totalSupply(at),
   ])

@@ -22,7 +22,11 @@ beforeAll(async () => {
   await world.sUSD.write.approve([vault.address, never], by(ann))
   for (const address of [eth, btc]) {
     await world.client.writeContract({
-      ...{ ...by(admin), address, abi: market.abi, functionName: 'addVault', args: [vault.address] },
+      ...by(admin),
+      address,
+      abi: market.abi,
+      functionName: 'addVault',
+      args: [vault.address],
     })
     await vault.write.setListing([address, OPEN], by(admin))
   }

@@ -112,8 +112,21 @@ export async function createWorld() {
   await market.write.setLiquidatorGate([false], by(admin))
 
   return {
-    ...{ chain, client, deployment, contracts, admin, feeder, allocator, assetManager },
-    ...{ market, oracle, registry, lens, sUSD, sETH, vaultAt },
+    chain,
+    client,
+    deployment,
+    contracts,
+    admin,
+    feeder,
+    allocator,
+    assetManager,
+    market,
+    oracle,
+    registry,
+    lens,
+    sUSD,
+    sETH,
+    vaultAt,
     prime: vaultAt(contracts.primeVault.address),
     growth: vaultAt(contracts.growthVault.address),
     rival: vaultAt(contracts.rivalVault.address),

@@ -43,9 +43,16 @@ async function deploy(
 ): Promise<string> {
   const { bytecode } = loadArtifacts().PartnerChannel
   const setup = {
-    ...{ vault: scene.at('ownedVault'), directory: scene.at('registry'), reseller: ann, curator: ann },
-    ...{ name: 'Channel of a stranger', symbol: 'scStranger', shareClass: 'retail', capAssets: usd('1000') },
-    ...{ resellerFeeBps: 500, borrowerFeeBps: 0 },
+    vault: scene.at('ownedVault'),
+    directory: scene.at('registry'),
+    reseller: ann,
+    curator: ann,
+    name: 'Channel of a stranger',
+    symbol: 'scStranger',
+    shareClass: 'retail',
+    capAssets: usd('1000'),
+    resellerFeeBps: 500,
+    borrowerFeeBps: 0,
     ...changes,
   }
   const creation = { abi: partnerChannelAbi, bytecode, args: [setup], account: ann, gas: 8_000_000n } as const
@@ -170,7 +177,9 @@ inOrder('one chain of channels', () => {
     const [management] = await client.readContract({ ...vault(), ...at, functionName: 'accruedFees' })
     const earned = await client.readContract({ ...channel(), ...at, functionName: 'feeShares' })
     const worth = await client.readContract({
-      ...{ ...channel(), ...at, functionName: 'convertToAssets' },
+      ...channel(),
+      ...at,
+      functionName: 'convertToAssets',
       args: [earned],
     })
     for (const row of snapshot.fees) expect(feeResource.parse(row)).toEqual(row)
@@ -203,7 +212,10 @@ inOrder('one chain of channels', () => {
     const assets = usd('100')
     const token = { ...SENT, address: scene.at('sUSD'), abi: assetAbi } as const
     await client.writeContractSync({
-      ...{ ...token, account: scene.deployment.admin, functionName: 'mint', args: [ann, assets * 2n] },
+      ...token,
+      account: scene.deployment.admin,
+      functionName: 'mint',
+      args: [ann, assets * 2n],
     })
     for (const at of [scene.at('ownedVault'), theirs]) {
       const approve = { functionName: 'approve', args: [at, assets] } as const

@@ -23,7 +23,10 @@ beforeAll(async () => {
   world = await createFundWorld()
   const { chain, deployment } = world
   canonical = await createIndexer({
-    ...{ rpcUrl: chain.rpcUrl, chainUrl: chain.rpcUrl, deployment, clock: systemClock },
+    rpcUrl: chain.rpcUrl,
+    chainUrl: chain.rpcUrl,
+    deployment,
+    clock: systemClock,
     checkpointFile: join(mkdtempSync(join(tmpdir(), 'index-')), 'index'),
     blocksKept: BLOCKS_KEPT,
   })

@@ -25,8 +25,14 @@ const opened = (rfqId: bigint) =>
   log({
     eventName: 'RfqOpened',
     args: {
-      ...{ rfqId, seller: address(3), holdingId: 0n, asset: address(4), amount: 1n },
-      ...{ quoteAsset: address(5), reserveAssets: 1n, closesAt: 200n },
+      rfqId,
+      seller: address(3),
+      holdingId: 0n,
+      asset: address(4),
+      amount: 1n,
+      quoteAsset: address(5),
+      reserveAssets: 1n,
+      closesAt: 200n,
     },
   })
 const finalized = (rfqId: bigint) =>

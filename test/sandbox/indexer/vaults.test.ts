@@ -68,7 +68,9 @@ async function pretend(): Promise<void> {
   const { logs, contractAddress } = await scene.client.waitForTransactionReceipt({ hash })
   if (logs.length !== 1 || contractAddress == null) throw new TypeError('It emitted nothing.')
   const { totalAssets } = await scene.client.readContract({
-    ...{ address: scene.at('lens'), abi: stateLensAbi, functionName: 'vault' },
+    address: scene.at('lens'),
+    abi: stateLensAbi,
+    functionName: 'vault',
     args: [contractAddress],
   })
   expect(totalAssets).toBe(0n)
@@ -153,8 +155,12 @@ test('a change of a vault is announced for both collections that list it', async
   const growth = scene.at('growthVault')
   const changes = await changesDuring(scene, canonical, () =>
     scene.client.writeContractSync({
-      ...{ address: growth, abi: lendingVaultAbi, account: assetManager, gas: 1_000_000n },
-      ...{ functionName: 'setTransferProfile', args: [1] },
+      address: growth,
+      abi: lendingVaultAbi,
+      account: assetManager,
+      gas: 1_000_000n,
+      functionName: 'setTransferProfile',
+      args: [1],
     }),
   )
   const told = changes.filter(({ eventType }) => eventType !== 'activity.updated')

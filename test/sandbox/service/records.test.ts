@@ -77,8 +77,13 @@ const submission = (changes: object = {}) => ({
   workflowType: 'role.asset_issuer.assetSubmissionRequestCreate',
   chainId: CHAIN_ID,
   input: {
-    ...{ assetAddress: getAddress(ASSET), name: 'Gold', symbol: 'sXAU', decimals: 18, issuerName: 'Mint' },
-    ...{ website: WEBSITE, topCategory: 'metal' },
+    assetAddress: getAddress(ASSET),
+    name: 'Gold',
+    symbol: 'sXAU',
+    decimals: 18,
+    issuerName: 'Mint',
+    website: WEBSITE,
+    topCategory: 'metal',
   },
   ...changes,
 })

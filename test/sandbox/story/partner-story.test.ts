@@ -126,8 +126,11 @@ test('owners, partners and investors act on the chain, and none of their calls f
   ).toEqual([
     vaultOwner,
     {
-      ...{ managementFeeBps: 100, performanceFeeBps: 1_000, borrowerManagerFeeBps: 500 },
-      ...{ recipient: vaultOwner, curatorRecipient: curator },
+      managementFeeBps: 100,
+      performanceFeeBps: 1_000,
+      borrowerManagerFeeBps: 500,
+      recipient: vaultOwner,
+      curatorRecipient: curator,
     },
     [deployment.contracts.btcMarket.address],
     ...[partner, curator, true, true, true, false],
@@ -175,8 +178,11 @@ test('owners, partners and investors act on the chain, and none of their calls f
     [other, one],
   ]) {
     const sent = await client.getContractEvents({
-      ...{ abi: lendingVaultAbi, address: weatherVault.address, eventName: 'Transfer' },
-      ...{ args: { from, to }, fromBlock: startBlock + 1n },
+      abi: lendingVaultAbi,
+      address: weatherVault.address,
+      eventName: 'Transfer',
+      args: { from, to },
+      fromBlock: startBlock + 1n,
     })
     expect(sent.length).toBeGreaterThan(0)
   }
@@ -184,7 +190,9 @@ test('owners, partners and investors act on the chain, and none of their calls f
   const standIn = privateKeyToAddress(keys.weatherPartner)
   expect(
     await client.readContract({
-      ...{ address: weatherVault.address, abi: lendingVaultAbi, functionName: 'hasRole' },
+      address: weatherVault.address,
+      abi: lendingVaultAbi,
+      functionName: 'hasRole',
       args: [keccak256(toHex('ALLOCATOR_ROLE')), standIn],
     }),
   ).toBe(false)

@@ -36,7 +36,9 @@ function rival(share: number, isPaused = false) {
         return []
       },
     },
-    ...{ seed: 1, share, isPaused: () => isPaused },
+    seed: 1,
+    share,
+    isPaused: () => isPaused,
     onTrouble: (cause) => {
       throw cause
     },

@@ -17,7 +17,12 @@ const scenario = { ...SCENARIOS['source-off-by-1000'], spells: { everyS: 10, for
 
 beforeAll(async () => {
   sandbox = await startSandbox({
-    ...{ directory, seed: 5, scenario, clock: systemClock, weather: 'at-once', onProgress: () => {} },
+    directory,
+    seed: 5,
+    scenario,
+    clock: systemClock,
+    weather: 'at-once',
+    onProgress: () => {},
     onTrouble: (cause) => {
       throw cause
     },

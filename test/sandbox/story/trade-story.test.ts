@@ -35,8 +35,12 @@ test('something is on offer at all times, rivals bid, and what is over is closed
   await fundCast(rpcUrl, deployment, keys, transactions)
   const checkpointFile = join(directory, 'index')
   const canonical = await createIndexer({
-    ...{ rpcUrl, chainUrl: rpcUrl, deployment, clock: systemClock },
-    ...{ checkpointFile, blocksKept: BLOCKS_KEPT },
+    rpcUrl,
+    chainUrl: rpcUrl,
+    deployment,
+    clock: systemClock,
+    checkpointFile,
+    blocksKept: BLOCKS_KEPT,
   })
   onTestFinished(async () => {
     await canonical.stop()

@@ -4,7 +4,10 @@ import { deployment } from '../../../src/service/contract/deployment.ts'
 
 const codeHash = `0x${'c0'.repeat(32)}` as const
 const token = (byte: string, symbol: string, decimals: number) => ({
-  ...{ address: `0x${byte.repeat(20)}` as const, codeHash, symbol, decimals },
+  address: `0x${byte.repeat(20)}` as const,
+  codeHash,
+  symbol,
+  decimals,
 })
 const withAssets = (assets: readonly object[]) =>
   deployment.shape.assets.safeParse(assets.map((each) => ({ ...each, decimals: '6' })))

@@ -43,7 +43,11 @@ afterAll(() => listener.close())
 
 const envelope = (id: string, pad = 0) =>
   JSON.stringify({
-    ...{ id, type: 'positions.updated', schemaVersion: 1, occurredAt: '2026-01-01T00:00:00Z', subject: 's' },
+    id,
+    type: 'positions.updated',
+    schemaVersion: 1,
+    occurredAt: '2026-01-01T00:00:00Z',
+    subject: 's',
     data: { pad: 'x'.repeat(pad) },
   })
 function signed(body: string, deliveryId: string): Record<string, string> {

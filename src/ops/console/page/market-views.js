@@ -308,7 +308,16 @@ export function lots(place, { lots: rows = [], roles }) {
             ? 'ours'
             : '',
         },
-        h('h2', {}, what, h('span', { class: 'mode' }, `${venue} · ${isOver && status === 'open' ? 'bidding is over' : status}`)),
+        h(
+          'h2',
+          {},
+          what,
+          h(
+            'span',
+            { class: 'mode' },
+            `${venue} · ${isOver && status === 'open' ? 'bidding is over' : status}`,
+          ),
+        ),
         h(
           'p',
           { class: 'note' },

@@ -7,8 +7,14 @@ import { policy, SIGNER } from '../fixtures.ts'
 import { BARE, type Model, RESELLER, seenOf } from './settings-model.ts'
 
 const BASE: DeclaredSettings = {
-  ...{ vault: 'Vault', baseAsset: 'sUSD', markets: [], allocators: [], managers: [], curators: [] },
-  ...{ channels: [], allowLoosening: true },
+  vault: 'Vault',
+  baseAsset: 'sUSD',
+  markets: [],
+  allocators: [],
+  managers: [],
+  curators: [],
+  channels: [],
+  allowLoosening: true,
 }
 const ENDED_AT_MS = 1_000_000
 
@@ -22,9 +28,17 @@ const stepOf = (model: Model, one: DeclaredSettings, recent: readonly Ended[] = 
   return step
 }
 const ended = (step: Proposal, state: Ended['state'], workflowId = 'w1'): Ended => ({
-  ...{ workflowId, workflowType: step.workflowType, kind: step.kind, subject: step.subject },
-  ...{ occurrence: step.occurrence, input: step.input, exposure: step.exposure, state },
-  ...{ begunAtMs: ENDED_AT_MS - 1, endedAtMs: ENDED_AT_MS, check: null },
+  workflowId,
+  workflowType: step.workflowType,
+  kind: step.kind,
+  subject: step.subject,
+  occurrence: step.occurrence,
+  input: step.input,
+  exposure: step.exposure,
+  state,
+  begunAtMs: ENDED_AT_MS - 1,
+  endedAtMs: ENDED_AT_MS,
+  check: null,
 })
 
 it('saves no record twice that the service says it has: after five minutes a person hears of it', () => {
@@ -48,8 +62,16 @@ it('lets a setting come back in the same figures, but opens no channel twice', (
   const terms = stepOf(BARE, { ...BASE, terms: { liquidityBufferBps: 900 } })
   expect(terms).toMatchObject({ comesBack: true, kind: 'tighten' })
   const opens: DeclaredSettings['channels'][number] = {
-    ...{ channel: 'partner', name: 'Partner', symbol: 'ptn', reseller: RESELLER, curator: 'self' },
-    ...{ shareClass: 'Retail', resellerFeeBps: 100, borrowerFeeBps: 200, capAssets: 7n, blocked: [] },
+    channel: 'partner',
+    name: 'Partner',
+    symbol: 'ptn',
+    reseller: RESELLER,
+    curator: 'self',
+    shareClass: 'Retail',
+    resellerFeeBps: 100,
+    borrowerFeeBps: 200,
+    capAssets: 7n,
+    blocked: [],
   }
   const roles = new Set([...BARE.roles, `curator:${SIGNER}`])
   const launch = stepOf({ ...BARE, roles }, { ...BASE, channels: [opens] })

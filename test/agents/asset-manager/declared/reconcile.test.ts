@@ -250,7 +250,9 @@ describe('a declared channel policy', () => {
     const after = (states: readonly Ended['state'][], kind = 'tighten') =>
       there(loose, {
         recent: states.map((state) => ({
-          ...{ ...ended('channel:Fund:rfq', state), kind, endedAtMs: NOW_S * 1_000 },
+          ...ended('channel:Fund:rfq', state),
+          kind,
+          endedAtMs: NOW_S * 1_000,
         })),
       })
     expect(checkOf(after(['quarantined']), list)).toBe('quarantined_before')

@@ -22,14 +22,12 @@ export const checksOf = (seen: Seen, one: DeclaredSettings, more: Partial<Declar
 
 /** A vault of which nothing is declared, and all that is may be looser. */
 export const NOTHING: DeclaredSettings = {
-  ...{
-    vault: 'Vault',
-    baseAsset: 'sUSD',
-    markets: [],
-    allocators: [],
-    managers: [],
-    curators: [],
-    channels: [],
-  },
+  vault: 'Vault',
+  baseAsset: 'sUSD',
+  markets: [],
+  allocators: [],
+  managers: [],
+  curators: [],
+  channels: [],
   allowLoosening: true,
 }

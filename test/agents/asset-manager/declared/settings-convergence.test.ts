@@ -38,7 +38,9 @@ const recipients = fc.constantFrom(SELF, ONE)
 const optionally = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 const records = {
   management: fc.constantFrom('A', 'B').map((managerName) => ({
-    ...{ managerName, website: 'https://a.example', logoUrl: 'https://a.example/logo' },
+    managerName,
+    website: 'https://a.example',
+    logoUrl: 'https://a.example/logo',
   })),
   classification: fc.record({ shareClass: fc.constantFrom('A', 'B'), riskScore: fc.nat(2) }),
 }
@@ -152,20 +154,16 @@ const declarations = fc
           ? []
           : [
               {
-                ...{
-                  channel: 'partner',
-                  name: 'Partner',
-                  symbol: 'ptn',
-                  reseller: RESELLER,
-                  curator: 'self',
-                },
-                ...{
-                  shareClass: 'Retail',
-                  resellerFeeBps: 100,
-                  borrowerFeeBps: 200,
-                  capAssets: 7n,
-                  blocked: [...blocked],
-                },
+                channel: 'partner',
+                name: 'Partner',
+                symbol: 'ptn',
+                reseller: RESELLER,
+                curator: 'self',
+                shareClass: 'Retail',
+                resellerFeeBps: 100,
+                borrowerFeeBps: 200,
+                capAssets: 7n,
+                blocked: [...blocked],
               },
             ],
     }),

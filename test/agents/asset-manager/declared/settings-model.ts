@@ -74,8 +74,13 @@ export const BARE: Model = {
   },
   routing: [],
   terms: {
-    ...{ liquidityBufferBps: 500, exitTermKind: 'instant', noticeSeconds: 0, intervalSeconds: 0 },
-    ...{ maturityTimestamp: 0, minDepositAssets: 0n, maxDepositAssets: 0n },
+    liquidityBufferBps: 500,
+    exitTermKind: 'instant',
+    noticeSeconds: 0,
+    intervalSeconds: 0,
+    maturityTimestamp: 0,
+    minDepositAssets: 0n,
+    maxDepositAssets: 0n,
   },
   tighteningLocked: false,
   channel: null,
@@ -115,8 +120,11 @@ export function seenOf(model: Model): Moment & ManagerSeen {
     shareClass: model.classification?.shareClass,
     riskScore: model.classification?.riskScore,
     assetManager: {
-      ...{ id: SIGNER, address: SIGNER, name: model.management?.managerName },
-      ...{ website: model.management?.website, logoUrl: model.management?.logoUrl },
+      id: SIGNER,
+      address: SIGNER,
+      name: model.management?.managerName,
+      website: model.management?.website,
+      logoUrl: model.management?.logoUrl,
     },
   }
   const { channel } = model
@@ -125,7 +133,11 @@ export function seenOf(model: Model): Moment & ManagerSeen {
     deployment: {
       ...base.deployment,
       markets: MARKETS.map((address, index) => ({
-        ...{ address, name: NAMES[index], loanAsset: USD, collateralAsset: USD, oracle: USD },
+        address,
+        name: NAMES[index],
+        loanAsset: USD,
+        collateralAsset: USD,
+        oracle: USD,
       })),
       contracts: channel === null ? [] : [{ name: 'partner', address: CHANNEL }],
     },
@@ -135,10 +147,16 @@ export function seenOf(model: Model): Moment & ManagerSeen {
         ? []
         : [
             {
-              ...{ name: 'partner', address: CHANNEL },
+              name: 'partner',
+              address: CHANNEL,
               figures: {
-                ...{ vault: VAULT, reseller: RESELLER, curator: channel.curator, shareClass: 'Retail' },
-                ...{ resellerFeeBps: 100, borrowerFeeBps: 200, capAssets: 7n },
+                vault: VAULT,
+                reseller: RESELLER,
+                curator: channel.curator,
+                shareClass: 'Retail',
+                resellerFeeBps: 100,
+                borrowerFeeBps: 200,
+                capAssets: 7n,
                 blocked: new Map([...PEOPLE, CHANNEL].map((who) => [who, channel.blocked.has(who)])),
               },
             },
@@ -167,7 +185,8 @@ export function applied(model: Model, { workflowType, input }: Proposal): Model 
       const isAttached = model.listings[at]?.approved === true
       must(isAttached === workflowType.endsWith('Save'), 'attached once, capped then')
       const listing = {
-        ...{ approved: true, allocationEnabled: input.allocationEnabled === true },
+        approved: true,
+        allocationEnabled: input.allocationEnabled === true,
         relativeCapBps: Number(input.relativeCapBps),
         absoluteCapAssets: BigInt(text('absoluteCapAssets')),
       }

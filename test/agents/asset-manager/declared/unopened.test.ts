@@ -10,8 +10,14 @@ const [, ONE, TWO] = PEOPLE
 if (ONE === undefined || TWO === undefined) throw new Error('three people')
 
 const BASE: DeclaredSettings = {
-  ...{ vault: 'Vault', baseAsset: 'sUSD', markets: [], allocators: [], managers: [], curators: [] },
-  ...{ channels: [], allowLoosening: true },
+  vault: 'Vault',
+  baseAsset: 'sUSD',
+  markets: [],
+  allocators: [],
+  managers: [],
+  curators: [],
+  channels: [],
+  allowLoosening: true,
 }
 
 /** Looks at a vault of which nothing changes, one after the other, while nothing that is proposed is opened. */
@@ -67,8 +73,15 @@ it('opens a channel to nobody while one that is to be kept out is not', () => {
     ...BASE,
     channels: [
       {
-        ...{ channel: 'partner', name: 'Partner', symbol: 'ptn', reseller: RESELLER, curator: 'self' },
-        ...{ shareClass: 'Retail', resellerFeeBps: 100, borrowerFeeBps: 200, capAssets: 7n },
+        channel: 'partner',
+        name: 'Partner',
+        symbol: 'ptn',
+        reseller: RESELLER,
+        curator: 'self',
+        shareClass: 'Retail',
+        resellerFeeBps: 100,
+        borrowerFeeBps: 200,
+        capAssets: 7n,
         blocked: [
           { address: 'everyone', blocked: false },
           { address: ONE, blocked: true },

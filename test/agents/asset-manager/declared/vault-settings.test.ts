@@ -14,12 +14,21 @@ const [SELF, ONE, TWO] = PEOPLE
 if (SELF === undefined || ONE === undefined || TWO === undefined) throw new Error('three people')
 
 const about = (step: Proposal, changes: Partial<InFlight> = {}): InFlight => ({
-  ...{ workflowId: 'w1', workflowType: step.workflowType, kind: step.kind, subject: step.subject },
-  ...{ occurrence: step.occurrence, input: step.input, exposure: step.exposure, ...changes },
+  workflowId: 'w1',
+  workflowType: step.workflowType,
+  kind: step.kind,
+  subject: step.subject,
+  occurrence: step.occurrence,
+  input: step.input,
+  exposure: step.exposure,
+  ...changes,
 })
 const ended = (step: Proposal, state: Ended['state']): Ended => ({
   ...about(step),
-  ...{ state, begunAtMs: 0, endedAtMs: 1, check: null },
+  state,
+  begunAtMs: 0,
+  endedAtMs: 1,
+  check: null,
 })
 const first = (seen: Seen, one: DeclaredSettings): Proposal => {
   const [step, ...others] = stepsOf(seen, one)
@@ -49,8 +58,15 @@ const ALL: DeclaredSettings = {
   },
   channels: [
     {
-      ...{ channel: 'partner', name: 'Partner', symbol: 'ptn', reseller: RESELLER, curator: 'self' },
-      ...{ shareClass: 'Retail', resellerFeeBps: 100, borrowerFeeBps: 200, capAssets: 7n },
+      channel: 'partner',
+      name: 'Partner',
+      symbol: 'ptn',
+      reseller: RESELLER,
+      curator: 'self',
+      shareClass: 'Retail',
+      resellerFeeBps: 100,
+      borrowerFeeBps: 200,
+      capAssets: 7n,
       blocked: [
         { address: ONE, blocked: true },
         { address: 'everyone', blocked: false },
@@ -115,7 +131,10 @@ describe('a step', () => {
   ]
   const listed = { ...BARE, listings: [open, shut, open] }
   const caps = (market: string, absoluteCapAssets: bigint, allocationEnabled = true) => ({
-    ...{ market, absoluteCapAssets, relativeCapBps: 9_000, allocationEnabled },
+    market,
+    absoluteCapAssets,
+    relativeCapBps: 9_000,
+    allocationEnabled,
   })
 
   it('waits for the one before: carried out it holds up all, held for a person all that is not stricter', () => {
@@ -308,7 +327,11 @@ describe('a step', () => {
     ])
     expect(checksOf({ ...seen, wrappers: null }, declared)).toEqual(['channels_unknown'])
     const wrapper = {
-      ...{ id: CHANNEL, chainId: 1, address: CHANNEL, vaultId: VAULT, resellerAddress: RESELLER },
+      id: CHANNEL,
+      chainId: 1,
+      address: CHANNEL,
+      vaultId: VAULT,
+      resellerAddress: RESELLER,
       shareClass: 'Retail',
     }
     const [there] = differencesOf({ ...seen, wrappers: [wrapper] }, declared)

@@ -32,7 +32,8 @@ async function block({ world, carry }: Stage, wallet: Wallet, channel: Address):
     read: async () =>
       BigInt(
         await world.chain.client.readContract({
-          ...{ address: channel, abi: CHANNEL },
+          address: channel,
+          abi: CHANNEL,
           functionName: 'isBlocked',
           args: [account],
         }),

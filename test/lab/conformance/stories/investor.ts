@@ -20,7 +20,8 @@ export const INVESTOR: Story = {
     const { world } = stage
     const wallet = await newcomer(world, placeOf(world, 'sUSD'))
     await useWrapper(stage, wallet, placeOf(world, 'partnerChannel'), {
-      ...{ deposit: DEPOSIT, redeem: REDEEM },
+      deposit: DEPOSIT,
+      redeem: REDEEM,
       assets: 50_000_000n,
       between: async () => {},
     })

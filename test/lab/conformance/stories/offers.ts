@@ -57,11 +57,13 @@ async function sell(world: World, name: string, lastsS: bigint): Promise<Offer> 
   const calldata: Hex =
     name === 'acquisitionHouse'
       ? encodeFunctionData({
-          ...{ abi: HOUSE, functionName: 'open' },
+          abi: HOUSE,
+          functionName: 'open',
           args: [{ ...terms, ...positionOf(world, seller.address) }],
         })
       : encodeFunctionData({
-          ...{ abi: SALE, functionName: 'open' },
+          abi: SALE,
+          functionName: 'open',
           args: [0n, asset, amount, quoteAsset, reserveAssets, closesAt],
         })
   const receipts = await chain.send(seller, [{ target: venue, calldata, value: 0n }])

@@ -7,8 +7,16 @@ import { openStore } from '../../../../sandbox/service/store.ts'
 import { BORROWER, LIQUIDATOR } from '../fixture.ts'
 
 const admission = (applicationId: string, status: Grant['status']): Grant => ({
-  ...{ id: `adm_${applicationId}`, kind: 'admission', applicationId, wallet: LIQUIDATOR, asset: null },
-  ...{ amount: 0n, status, signed: [], sentBlock: 0n, requestedMs: 0 },
+  id: `adm_${applicationId}`,
+  kind: 'admission',
+  applicationId,
+  wallet: LIQUIDATOR,
+  asset: null,
+  amount: 0n,
+  status,
+  signed: [],
+  sentBlock: 0n,
+  requestedMs: 0,
 })
 
 it('finds an application’s own admission of a wallet, and that any of them admits it', () => {

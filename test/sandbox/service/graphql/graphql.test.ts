@@ -23,14 +23,33 @@ const DESK = `0x${'de'.repeat(20)}` as const
 const at = '2026-01-01T00:00:00.000Z'
 const rfq = (rfqId: string, status: RfqResource['status']): RfqResource => ({
   id: `${DESK}:${rfqId}`,
-  ...{ chainId: CHAIN_ID, sellerAddress: BORROWER, rfqAddress: DESK, rfqId, holdingId: '0', status },
-  ...{ assetAddress: COLLATERAL, assetAmount: '123456789012345678901234567890', quoteAssetAddress: LOAN },
-  ...{ reserveAssets: '1', openedAt: at, closesAt: at, winnerAddress: null, proceedsAssets: null },
-  ...{ bestBidAssets: '7', winningBidId: null },
+  chainId: CHAIN_ID,
+  sellerAddress: BORROWER,
+  rfqAddress: DESK,
+  rfqId,
+  holdingId: '0',
+  status,
+  assetAddress: COLLATERAL,
+  assetAmount: '123456789012345678901234567890',
+  quoteAssetAddress: LOAN,
+  reserveAssets: '1',
+  openedAt: at,
+  closesAt: at,
+  winnerAddress: null,
+  proceedsAssets: null,
+  bestBidAssets: '7',
+  winningBidId: null,
   bids: [
     {
-      ...{ id: `${DESK}:1`, bidId: '1', bidderAddress: BORROWER, assets: '7', placedAt: at, updatedAt: at },
-      ...{ expiresAt: at, status: 'live', refundable: false },
+      id: `${DESK}:1`,
+      bidId: '1',
+      bidderAddress: BORROWER,
+      assets: '7',
+      placedAt: at,
+      updatedAt: at,
+      expiresAt: at,
+      status: 'live',
+      refundable: false,
     },
   ],
 })
@@ -93,8 +112,12 @@ inOrder('what a service has, by GraphQL', () => {
       expect(data).toEqual({
         markets: {
           items: [MARKET, GATED_MARKET].map((id) => ({
-            ...{ id, chainId: CHAIN_ID, closeFactorBps: 5_000, paused: false },
-            ...{ oracle: { priceWad: '1' }, allocators: [{ vaultId: VAULT }] },
+            id,
+            chainId: CHAIN_ID,
+            closeFactorBps: 5_000,
+            paused: false,
+            oracle: { priceWad: '1' },
+            allocators: [{ vaultId: VAULT }],
           })),
           freshness: { status: 'current', lagSeconds: expect.any(Number), blockNumber: expect.any(String) },
         },
@@ -129,7 +152,9 @@ inOrder('what a service has, by GraphQL', () => {
         rfqs: {
           items: [
             {
-              ...{ rfqId: '1', status: 'open', assetAmount: '123456789012345678901234567890' },
+              rfqId: '1',
+              status: 'open',
+              assetAmount: '123456789012345678901234567890',
               bids: [{ bidderAddress: BORROWER, assets: '7', status: 'live', refundable: false }],
             },
           ],

@@ -86,7 +86,10 @@ describe('recovery funds', () => {
       secretHeaders,
     )
     expect(part.json).toEqual({
-      ...{ id: FUND, chainId: CHAIN_ID, address: FUND, navAssets: '12' },
+      id: FUND,
+      chainId: CHAIN_ID,
+      address: FUND,
+      navAssets: '12',
       freshness: expect.anything(),
     })
     expect(code(await f.get(`/v1/funds/${FUND}?fields=nothing`, secretHeaders))).toEqual([

@@ -107,12 +107,20 @@ async function report({ chain, canonical, deployment, keys, transactions, until 
   const { navOracles } = canonical.snapshot()
   const calls = [...navOracles].map(async ([verifyingContract, asset]) => {
     const message: NavReport = {
-      ...{ asset, reportType: word('nav'), value: 10n ** 18n, decimals: 18, valuationTime: timestamp },
-      ...{ revision: 0, revisionLabel: 'first', deadline: timestamp + 3_600n },
+      asset,
+      reportType: word('nav'),
+      value: 10n ** 18n,
+      decimals: 18,
+      valuationTime: timestamp,
+      revision: 0,
+      revisionLabel: 'first',
+      deadline: timestamp + 3_600n,
     }
     const signature = await reporter.signTypedData({
       domain: { name: 'NavOracle', version: '1', chainId: deployment.chainId, verifyingContract },
-      ...{ types: navReportTypes, primaryType: 'NavReport', message },
+      types: navReportTypes,
+      primaryType: 'NavReport',
+      message,
     })
     const submit = { functionName: 'submitReport', args: [message, signature] } as const
     const data = encodeFunctionData({ abi: navOracleAbi, ...submit })

@@ -54,7 +54,12 @@ function open(allowLoopback = true): void {
   const [endpoints, deliveries] = [createEndpointRows(store), createDeliveryRows(store)]
   const onCrash = (error: unknown) => crashes.push(error)
   const dispatcher = startDispatcher({
-    ...{ store, log, endpoints, clock, allowLoopback, onCrash },
+    store,
+    log,
+    endpoints,
+    clock,
+    allowLoopback,
+    onCrash,
     deliveries: {
       ...deliveries,
       settle: (delivery) => {
@@ -131,7 +136,9 @@ describe('webhook deliveries', () => {
     )
     const ours = ({ headers, body }: Delivery) => {
       const received = inbox.receive({
-        ...{ signature: headers['svc-signature'], deliveryId: headers['svc-delivery-id'], body },
+        signature: headers['svc-signature'],
+        deliveryId: headers['svc-delivery-id'],
+        body,
       })
       return received.ok && received.outcome === 'taken'
     }

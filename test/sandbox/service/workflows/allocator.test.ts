@@ -36,8 +36,10 @@ const NOBODY: Address = `0x${'99'.repeat(20)}`
 const ofPrime = () => ({ address: prime, abi: lendingVaultAbi, gas: 1_000_000n }) as const
 const allocatedTo = (market: Address) =>
   world.scene.client.readContract({
-    ...{ address: market, abi: lendingMarketAbi },
-    ...{ functionName: 'allocatedAssets', args: [prime] },
+    address: market,
+    abi: lendingMarketAbi,
+    functionName: 'allocatedAssets',
+    args: [prime],
   })
 const list = async (market: Address, changes: object) => {
   const open = {
@@ -47,7 +49,10 @@ const list = async (market: Address, changes: object) => {
     absoluteCapAssets: 2n ** 100n,
   }
   await world.scene.client.writeContractSync({
-    ...{ ...ofPrime(), account: admin, functionName: 'setListing', args: [market, { ...open, ...changes }] },
+    ...ofPrime(),
+    account: admin,
+    functionName: 'setListing',
+    args: [market, { ...open, ...changes }],
   })
 }
 const move = (marketAddress: Address, assets: bigint) => ({ marketAddress, assets: String(assets) })
@@ -157,7 +162,10 @@ inOrder('one chain of vaults', () => {
       const reasons = vault === undefined ? [] : judgeMoves(vault.state, markets, withdrawals, supplies)
       const done = await scene.client
         .simulateContract({
-          ...{ ...ofPrime(), account: allocator, blockNumber: block.number, functionName: 'reallocate' },
+          ...ofPrime(),
+          account: allocator,
+          blockNumber: block.number,
+          functionName: 'reallocate',
           args: [toArgs(withdrawals), toArgs(supplies)],
         })
         .then(() => true, falseIfReverted)
@@ -248,7 +256,9 @@ inOrder('one chain of vaults', () => {
     const TYPE = 'role.asset_manager.vaultShareMobilityManagerAction'
     const { timestamp } = await scene.client.getBlock()
     const pause = {
-      ...{ vaultAddress: prime, action: 'pause' as const, reason: 'audit' },
+      vaultAddress: prime,
+      action: 'pause' as const,
+      reason: 'audit',
       restoreAfterTimestamp: String(timestamp + 100n),
     }
     const restore = { vaultAddress: prime, action: 'restore' as const }
@@ -258,8 +268,10 @@ inOrder('one chain of vaults', () => {
       transferProfile: 'frozen' as const,
     }
     const trust = {
-      ...{ vaultAddress: prime, action: 'set_trusted_recipient' as const },
-      ...{ recipientAddress: NOBODY, trusted: true },
+      vaultAddress: prime,
+      action: 'set_trusted_recipient' as const,
+      recipientAddress: NOBODY,
+      trusted: true,
     }
     expect(await reasons(TYPE, NOBODY, profile)).toEqual(['principal_not_manager'])
     expect(await reasons(TYPE, undefined, profile)).toEqual(['principal_required'])

@@ -28,8 +28,10 @@ const sharesOf = (vault: Address, who: Address) =>
   world.scene.client.readContract({ ...at(vault), functionName: 'balanceOf', args: [who] })
 const cashOf = (who: Address) =>
   world.scene.client.readContract({
-    ...{ address: world.scene.at('sUSD'), abi: assetAbi },
-    ...{ functionName: 'balanceOf', args: [who] },
+    address: world.scene.at('sUSD'),
+    abi: assetAbi,
+    functionName: 'balanceOf',
+    args: [who],
   })
 /** Have the manager of the Prime vault pause it. */
 const pause = async (freeze: string) => {
@@ -73,7 +75,9 @@ inOrder('one chain of lenders', () => {
     const claim = { vaultAddress: growth, requestId: '1' }
     expect(await reasons('claimWithdrawal', ann, claim)).toEqual(['notice_not_elapsed'])
     const { dueAt } = await world.scene.client.readContract({
-      ...{ ...at(growth), functionName: 'request', args: [1n] },
+      ...at(growth),
+      functionName: 'request',
+      args: [1n],
     })
     await world.mineAt(dueAt)
     // Not the owner pushes, and the receiver is paid all the same.
@@ -103,8 +107,12 @@ inOrder('one chain of lenders', () => {
     const gain = async (whole: string) => {
       const { admin: account } = scene.deployment
       await scene.client.writeContractSync({
-        ...{ address: scene.at('sUSD'), abi: assetAbi, gas: 1_000_000n, account },
-        ...{ functionName: 'mint', args: [prime, usd(whole)] },
+        address: scene.at('sUSD'),
+        abi: assetAbi,
+        gas: 1_000_000n,
+        account,
+        functionName: 'mint',
+        args: [prime, usd(whole)],
       })
     }
     const price = () =>
@@ -116,7 +124,9 @@ inOrder('one chain of lenders', () => {
     expect(Number(await price()) / Number(before)).toBeGreaterThan(1.001)
     expect((await carryOut(deposit, ann)).status).toBe('final_success')
     const withdrawal = await prepare('withdrawNow', ann, {
-      ...{ ...input, assets: String(usd('100')), maxShares: HUGE },
+      ...input,
+      assets: String(usd('100')),
+      maxShares: HUGE,
     })
     await gain('50000')
     expect((await carryOut(withdrawal, ann)).status).toBe('final_success')
@@ -161,7 +171,10 @@ inOrder('one chain of lenders', () => {
     expect(await requesting({ vaultAddress: NOBODY })).toEqual(['vault_not_found'])
 
     await scene.client.writeContractSync({
-      ...{ ...at(prime), account: cat, functionName: 'requestWithdrawal', args: [held, cat] },
+      ...at(prime),
+      account: cat,
+      functionName: 'requestWithdrawal',
+      args: [held, cat],
     })
     const claiming = (requestId: string) =>
       reasons('claimWithdrawal', cat, { vaultAddress: prime, requestId })
@@ -313,7 +326,9 @@ inOrder('one chain of lenders', () => {
     // Nor does it wait for one that asked when holders were paid later than they were when it asked.
     const settings = (noticeSeconds: bigint) =>
       scene.client.writeContractSync({
-        ...{ ...at(growth), account: scene.deployment.admin, functionName: 'setSettings' },
+        ...at(growth),
+        account: scene.deployment.admin,
+        functionName: 'setSettings',
         args: [0, { kind: 1, noticeSeconds, intervalSeconds: 0n, maturityTimestamp: 0n }, 0n, 0n],
       })
     await settings(1_000n)

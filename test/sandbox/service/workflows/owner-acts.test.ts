@@ -36,8 +36,12 @@ const SETTINGS = 'role.vault_owner.vaultSettingsUpdate'
 const OWN = ['vault_owner', 'intent_not_expired']
 
 const listing = (changes: object = {}) => ({
-  ...{ vaultAddress: growth, marketAddress: btc, absoluteCapAssets: String(usd('300000')) },
-  ...{ relativeCapBps: 2_000, allocationEnabled: true, ...changes },
+  vaultAddress: growth,
+  marketAddress: btc,
+  absoluteCapAssets: String(usd('300000')),
+  relativeCapBps: 2_000,
+  allocationEnabled: true,
+  ...changes,
 })
 
 inOrder('one chain of owners', () => {
@@ -58,7 +62,9 @@ inOrder('one chain of owners', () => {
     expect((await vault(growth)).state.allocations.at(-1)).toMatchObject({
       market: btc,
       listing: {
-        ...{ approved: true, allocationEnabled: true, relativeCapBps: 2_000 },
+        approved: true,
+        allocationEnabled: true,
+        relativeCapBps: 2_000,
         absoluteCapAssets: usd('300000'),
       },
     })
@@ -109,8 +115,15 @@ inOrder('one chain of owners', () => {
     expect(await errorOf(growth, calls.listing(btc, true))).toBe('MarketsFull')
 
     const setup = {
-      ...{ asset: at('sBTC'), name: 'Other', symbol: 'svOther', directory: at('registry'), owner: admin },
-      ...{ allocator: admin, manager, liquidityBufferBps: 0, exitTerms: terms(0, 0n) },
+      asset: at('sBTC'),
+      name: 'Other',
+      symbol: 'svOther',
+      directory: at('registry'),
+      owner: admin,
+      allocator: admin,
+      manager,
+      liquidityBufferBps: 0,
+      exitTerms: terms(0, 0n),
     }
     const { bytecode } = loadArtifacts().LendingVault
     const data = encodeDeployData({ abi: lendingVaultAbi, bytecode, args: [setup] })
@@ -201,10 +214,15 @@ inOrder('one chain of owners', () => {
     const CURATOR = 'role.vault_owner.vaultCuratorFeeSettingsSave'
     const { carried, errorOf, judged, vault, write } = world
     const fees = (managementFeeBps: number, performanceFeeBps: number, recipientAddress: Address) => ({
-      ...{ vaultAddress: prime, managementFeeBps, performanceFeeBps, recipientAddress },
+      vaultAddress: prime,
+      managementFeeBps,
+      performanceFeeBps,
+      recipientAddress,
     })
     const curatorFee = (borrowerManagerFeeBps: number, recipientAddress: Address) => ({
-      ...{ vaultAddress: prime, borrowerManagerFeeBps, recipientAddress },
+      vaultAddress: prime,
+      borrowerManagerFeeBps,
+      recipientAddress,
     })
     // At the caps all is well; one past each, and the vault's own error has the same ground.
     for (const [management, performance, recipient, reason, error] of [
@@ -243,20 +261,31 @@ inOrder('one chain of owners', () => {
     await carried(FEES, fees(0, 0, zeroAddress))
     const { state, entry } = await vault(prime)
     expect(state.feeConfig).toEqual({
-      ...{ managementFeeBps: 0, performanceFeeBps: 0, recipient: zeroAddress },
-      ...{ borrowerManagerFeeBps: 2_000, curatorRecipient: admin },
+      managementFeeBps: 0,
+      performanceFeeBps: 0,
+      recipient: zeroAddress,
+      borrowerManagerFeeBps: 2_000,
+      curatorRecipient: admin,
     })
     expect(entry.shares.get(NOBODY)).toBeGreaterThan(0n)
     await write(prime, calls.restore(), manager)
   })
 
   const settings = (changes: object = {}) => ({
-    ...{ vaultAddress: prime, liquidityBufferBps: 600, exitTermKind: 'notice' as const, noticeSeconds: '60' },
-    ...{ intervalSeconds: '0', maturityTimestamp: '0', minDepositAssets: '7', maxDepositAssets: '7' },
+    vaultAddress: prime,
+    liquidityBufferBps: 600,
+    exitTermKind: 'notice' as const,
+    noticeSeconds: '60',
+    intervalSeconds: '0',
+    maturityTimestamp: '0',
+    minDepositAssets: '7',
+    maxDepositAssets: '7',
     ...changes,
   })
   const maturing = (atS: bigint) => ({
-    ...{ exitTermKind: 'maturity' as const, noticeSeconds: '0', maturityTimestamp: String(atS) },
+    exitTermKind: 'maturity' as const,
+    noticeSeconds: '0',
+    maturityTimestamp: String(atS),
   })
 
   test('an owner sets terms within their bounds, and only looser ones once that is locked', async () => {
@@ -285,7 +314,9 @@ inOrder('one chain of owners', () => {
     expect(await carried(SETTINGS, settings())).toEqual(OWN)
     expect(await judged(SETTINGS, settings())).toEqual(['settings_unchanged'])
     expect((await vault(prime)).state).toMatchObject({
-      ...{ liquidityBufferBps: 600, minDepositAssets: 7n, maxDepositAssets: 7n },
+      liquidityBufferBps: 600,
+      minDepositAssets: 7n,
+      maxDepositAssets: 7n,
       exitTerms: terms(1, 60n),
     })
 
@@ -336,8 +367,10 @@ inOrder('one chain of owners', () => {
   test('what lives at the service is saved for the owner that proves its wallet, and for nobody else', async () => {
     const { ask, prepare, scene } = world
     const management = {
-      ...{ vaultAddress: prime, managerName: 'Prime Managers' },
-      ...{ website: 'https://prime.example', logoUrl: 'https://prime.example/logo.svg' },
+      vaultAddress: prime,
+      managerName: 'Prime Managers',
+      website: 'https://prime.example',
+      logoUrl: 'https://prime.example/logo.svg',
     }
     const classed = { vaultAddress: prime, shareClass: 'A', riskScore: 35 }
     const session = await world.session(scene.deployerKey)
@@ -374,7 +407,8 @@ inOrder('one chain of owners', () => {
     ] as const) {
       const refused = await prepare(type, stranger, input, proof)
       expect(refused).toMatchObject({
-        ...{ status: 'prepared', preflight: { blockedReasons: ['principal_not_owner'] } },
+        status: 'prepared',
+        preflight: { blockedReasons: ['principal_not_owner'] },
         canonicalPostconditions: [],
       })
     }

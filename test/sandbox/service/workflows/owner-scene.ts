@@ -46,7 +46,8 @@ export const calls = {
   restore: () => encodeFunctionData({ abi, functionName: 'restoreShareMobility' }),
   grant: (role: string, account: Address) =>
     encodeFunctionData({
-      ...{ abi, functionName: 'grantRole' },
+      abi,
+      functionName: 'grantRole',
       args: [keccak256(stringToHex(role)), account],
     }),
   offer: (account: Address) =>
@@ -56,7 +57,9 @@ export const calls = {
 
 /** Exit terms as the contract takes them. */
 export const terms = (kind: number, figure: bigint) => ({
-  ...{ kind, noticeSeconds: kind === 1 ? figure : 0n, intervalSeconds: kind === 2 ? figure : 0n },
+  kind,
+  noticeSeconds: kind === 1 ? figure : 0n,
+  intervalSeconds: kind === 2 ? figure : 0n,
   maturityTimestamp: kind === 3 ? figure : 0n,
 })
 

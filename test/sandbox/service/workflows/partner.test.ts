@@ -84,13 +84,24 @@ const done = async (prepared: PreparedWorkflow, account: Address) => {
 /** Give a vault 100,000 dollars: its shares gain. */
 const gain = (vault: Address) =>
   world.scene.client.writeContractSync({
-    ...{ ...SENT, address: sUSD, abi: assetAbi, account: admin },
-    ...{ functionName: 'mint', args: [vault, usd('100000')] },
+    ...SENT,
+    address: sUSD,
+    abi: assetAbi,
+    account: admin,
+    functionName: 'mint',
+    args: [vault, usd('100000')],
   })
 const setup = (changes: Partial<WorkflowInput<typeof DEPLOY>> = {}): WorkflowInput<typeof DEPLOY> => ({
-  ...{ vaultAddress: prime, assetAddress: sUSD, resellerAddress: partner.address },
-  ...{ curatorAddress: curator.address, name: 'Channel', symbol: 'CH', shareClass: 'A' },
-  ...{ resellerFeeBps: 500, borrowerFeeBps: 2_000, capAssets: String(usd('1000')) },
+  vaultAddress: prime,
+  assetAddress: sUSD,
+  resellerAddress: partner.address,
+  curatorAddress: curator.address,
+  name: 'Channel',
+  symbol: 'CH',
+  shareClass: 'A',
+  resellerFeeBps: 500,
+  borrowerFeeBps: 2_000,
+  capAssets: String(usd('1000')),
   ...changes,
 })
 
@@ -98,7 +109,8 @@ inOrder('one chain of channels', () => {
   test('applications, listings and submissions are saved as asked, by whom they are asked of', async () => {
     const { prepare, reasons } = world
     const words = {
-      ...{ partnerName: 'Ann', website: 'https://ann.test' },
+      partnerName: 'Ann',
+      website: 'https://ann.test',
       useCase: 'To offer it to those who ask for it.',
     }
     const applying = (vaultAddress: Address) =>
@@ -111,7 +123,8 @@ inOrder('one chain of channels', () => {
       expect(
         await prepare(APPLY, partner.address, { vaultAddress, ...words }, partner.session),
       ).toMatchObject({
-        ...{ status: 'final_success', transactions: [] },
+        status: 'final_success',
+        transactions: [],
         canonicalPostconditions: [{ entityType: 'partner_application', expected: 'submitted' }],
       })
     }
@@ -145,13 +158,19 @@ inOrder('one chain of channels', () => {
     expect(await listing({ marketAddress: NOBODY })).toEqual(['market_not_found'])
     expect(await listing({ vaultAddress: growth })).toEqual(['market_not_attached'])
     expect(await prepare(LIST, curator.address, market, curator.session)).toMatchObject({
-      ...{ status: 'final_success', transactions: [] },
+      status: 'final_success',
+      transactions: [],
       canonicalPostconditions: [{ entityType: 'vault_market_listing', field: 'listed', expected: false }],
     })
 
     const asset = {
-      ...{ assetAddress: growth, name: 'Share', symbol: 'SHARE', decimals: 12, issuerName: 'Ann' },
-      ...{ website: 'https://ann.test', topCategory: 'fund share' },
+      assetAddress: growth,
+      name: 'Share',
+      symbol: 'SHARE',
+      decimals: 12,
+      issuerName: 'Ann',
+      website: 'https://ann.test',
+      topCategory: 'fund share',
     }
     const submitting = (changes: object, who = curator) =>
       reasons(SUBMIT, who.address, { ...asset, ...changes }, who.session)
@@ -159,7 +178,8 @@ inOrder('one chain of channels', () => {
     expect(await submitting({ decimals: 13 })).toEqual(['asset_decimals_mismatch'])
     expect(await submitting({ assetAddress: sUSD, decimals: 6 })).toEqual(['asset_already_listed'])
     expect(await prepare(SUBMIT, curator.address, asset, curator.session)).toMatchObject({
-      ...{ status: 'final_success', transactions: [] },
+      status: 'final_success',
+      transactions: [],
       canonicalPostconditions: [{ entityType: 'asset_submission', expected: 'submitted' }],
     })
     expect(await submitting({})).toEqual(['submission_under_review'])
@@ -268,8 +288,11 @@ inOrder('one chain of channels', () => {
     const own = { ...terms, capAssets: BigInt(capAssets), shareClass: 'Stranger', name: 'Official Partner' }
     const who = { reseller: stranger.address, curator: stranger.address, directory: scene.at('registry') }
     const hash = await client.deployContract({
-      ...{ abi: partnerChannelAbi, bytecode: loadArtifacts().PartnerChannel.bytecode },
-      ...{ account: stranger.address, chain: null, gas: 8_000_000n },
+      abi: partnerChannelAbi,
+      bytecode: loadArtifacts().PartnerChannel.bytecode,
+      account: stranger.address,
+      chain: null,
+      gas: 8_000_000n,
       args: [{ ...own, ...who, vault: vaultAddress }],
     })
     await client.waitForTransactionReceipt({ hash })
@@ -321,7 +344,10 @@ inOrder('one chain of channels', () => {
     // What was approved was spent to the last unit.
     expect(
       await client.readContract({
-        ...{ address: sUSD, abi: assetAbi, functionName: 'allowance', args: [ann, wrapperAddress] },
+        address: sUSD,
+        abi: assetAbi,
+        functionName: 'allowance',
+        args: [ann, wrapperAddress],
       }),
     ).toBe(0n)
 
@@ -337,7 +363,9 @@ inOrder('one chain of channels', () => {
     const terms = { kind: 0, noticeSeconds: 0n, intervalSeconds: 0n, maturityTimestamp: 0n }
     const limits = (min: bigint, max: bigint) =>
       client.writeContractSync({
-        ...{ ...vaultAs(admin, prime), functionName: 'setSettings', args: [500, terms, min, max] },
+        ...vaultAs(admin, prime),
+        functionName: 'setSettings',
+        args: [500, terms, min, max],
       })
     const elsewhere = (assets: bigint) =>
       depositing({ wrapperAddress: other, assets: String(assets), minShares: '1' })
@@ -445,7 +473,10 @@ inOrder('one chain of channels', () => {
     const fee = { ...ask, recipientAddress: NOBODY, minAssets: String(borrowerFeeAssets / 2n) }
     await done(await prepare(CLAIM_FEE, partner.address, fee), partner.address)
     const paid = await client.readContract({
-      ...{ address: sUSD, abi: assetAbi, functionName: 'balanceOf', args: [NOBODY] },
+      address: sUSD,
+      abi: assetAbi,
+      functionName: 'balanceOf',
+      args: [NOBODY],
     })
     expect((await channelOf('A')).state.borrowerFeeClaimed).toBe(paid)
     expect(await claimingFee({})).toEqual(['nothing_to_claim'])
@@ -502,7 +533,9 @@ inOrder('one chain of channels', () => {
     for (const vault of [prime, growth]) await gain(vault)
     const fee = async (shareClass: string) =>
       reasons(CLAIM_FEE, partner.address, {
-        ...{ channelAddress: (await channelOf(shareClass)).address, recipientAddress: ben, minAssets: '1' },
+        channelAddress: (await channelOf(shareClass)).address,
+        recipientAddress: ben,
+        minAssets: '1',
       })
     expect(await fee('A')).toEqual([])
     expect(await fee('G')).toEqual(['exit_terms_require_request'])
@@ -515,14 +548,20 @@ inOrder('one chain of channels', () => {
     ]
     const queued = ((idle - usd('5')) * supply) / total
     await client.writeContractSync({
-      ...{ ...vaultAs(admin, prime), functionName: 'requestWithdrawal', args: [queued, admin] },
+      ...vaultAs(admin, prime),
+      functionName: 'requestWithdrawal',
+      args: [queued, admin],
     })
     const most = await client.readContract({
-      ...{ ...readChannel(await channelOf('Top')), functionName: 'maxRedeem', args: [ben] },
+      ...readChannel(await channelOf('Top')),
+      functionName: 'maxRedeem',
+      args: [ben],
     })
     const redeemAll = (shares: bigint) => ({ ...wrapped, shares: String(shares), minAssets: '1' })
     const held = await client.readContract({
-      ...{ ...readChannel(await channelOf('Top')), functionName: 'balanceOf', args: [ben] },
+      ...readChannel(await channelOf('Top')),
+      functionName: 'balanceOf',
+      args: [ben],
     })
     expect(most).toBeLessThan(held)
     expect(await reasons(REDEEM, ben, redeemAll(most + 1n))).toEqual(['insufficient_idle'])
