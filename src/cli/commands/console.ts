@@ -23,7 +23,7 @@ through SSH: docs/console.md.
     const place = readPlace(directory)
     if (place === null || !(await isThere(place.url))) {
       throw new RolekeeperError('console.absent', `No keeper in ${directory} shows a console now.`, {
-        fix: 'start it with `console: { port: "9466" }` in its run configuration, or name its directory with --directory',
+        fix: 'start it with `console: { port: "9466" }` in its run configuration, or name its directory with --directory.',
       })
     }
     const { by, atMs } = author()
