@@ -142,7 +142,7 @@ export type Answer =
 type AskedSource = Readonly<{
   name: string
   votesWith: readonly string[]
-  states: (said: Answer) => string | Stop
+  states: (answer: Answer) => string | Stop
 }>
 
 /** Rows that a wave asks for: those of some wallets, or a whole small collection that it can do without. */

@@ -119,11 +119,12 @@ type Decided = {
 
 /** Find what a decision said of a subject, by the first of these names that it said anything of. Pure. */
 export function judgedBy({ proposals, passedOver }: Decided): (...subjects: readonly string[]) => Judged {
-  const said = new Map<string, Judged>()
-  for (const { subject, check, message } of passedOver) said.set(subject, { check, message })
-  for (const { subject, summary } of proposals) said.set(subject, { check: 'proposed', message: summary })
+  const judgements = new Map<string, Judged>()
+  for (const { subject, check, message } of passedOver) judgements.set(subject, { check, message })
+  for (const { subject, summary } of proposals)
+    judgements.set(subject, { check: 'proposed', message: summary })
   return (...subjects) =>
-    subjects.map((subject) => said.get(subject)).find((found) => found !== undefined) ?? {
+    subjects.map((subject) => judgements.get(subject)).find((found) => found !== undefined) ?? {
       check: null,
       message: null,
     }

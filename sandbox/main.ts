@@ -35,8 +35,8 @@ let asked = false
 const starting = start()
 // A parent that is gone cannot be sent anything, and its end is what we wait for.
 process.on('disconnect', end)
-process.on('message', (said) => {
-  if (said === 'begin')
+process.on('message', (message) => {
+  if (message === 'begin')
     starting.then(
       ({ weather }) => weather.begin(),
       () => {},

@@ -23,8 +23,8 @@ export function pinDisagreement(market: MarketResource, pins: Pins): string | nu
     ['loan decimals', market.loanDecimals, decimalsOf(pinned.loanAsset)],
     ['collateral decimals', market.collateralDecimals, decimalsOf(pinned.collateralAsset)],
   ] as const
-  const wrong = facts.find(([, said, pin]) => said !== undefined && said !== null && said !== pin)
+  const wrong = facts.find(([, claim, pin]) => claim !== undefined && claim !== null && claim !== pin)
   if (wrong === undefined) return null
-  const [name, said, pin] = wrong
-  return `The service says that the ${name} of market ${market.address} is ${said}; the deployment pins ${pin}. Fix: find out which is right before acting here.`
+  const [name, claim, pin] = wrong
+  return `The service says that the ${name} of market ${market.address} is ${claim}; the deployment pins ${pin}. Fix: find out which is right before acting here.`
 }

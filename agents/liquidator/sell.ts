@@ -73,13 +73,13 @@ export function sell(
   const paid = (assets: bigint) => tokens(assets, market.loanDecimals, market.loanSymbol)
   if (best === undefined) {
     const least = sizes.at(-1)
-    const said =
+    const quoteText =
       least === undefined
         ? ''
         : ` ${contract} pays ${paid(least.quoted)} for ${sold(least.assets)}, worth ${paid(least.worth)};`
     return stop(
       'exit_without_depth',
-      `${said} less ${percent(BigInt(policy.exitSlippageBps))} of slippage and gas that is more than exitDiscountMax, ${percent(BigInt(policy.exitDiscountBpsMax))}, below.`.trim(),
+      `${quoteText} less ${percent(BigInt(policy.exitSlippageBps))} of slippage and gas that is more than exitDiscountMax, ${percent(BigInt(policy.exitDiscountBpsMax))}, below.`.trim(),
     )
   }
   funds.nativeWei -= funds.sale.reserveWei
@@ -127,7 +127,7 @@ function proposalOf(
   const { loanAsset, collateralAsset, loanDecimals, loanPriceUsdMicros, price } = market
   const usdOf = (loan: bigint) => ceilDiv(loan * loanPriceUsdMicros, tokenUnit(loanDecimals))
   const discount = BigInt(policy.exitDiscountBpsMax)
-  const said = saidOfSale(market, { assets, quoted }, policy)
+  const expectation = saidOfSale(market, { assets, quoted }, policy)
   return {
     workflowType: 'own.liquidator.sell',
     kind: 'sell',
@@ -148,7 +148,7 @@ function proposalOf(
     },
     // Its gas counts towards the discount as well.
     worthUsdMicros: usdOf((worth * discount) / BPS),
-    ...(said === undefined ? {} : { said }),
+    ...(expectation === undefined ? {} : { said: expectation }),
     summary,
     reason: {
       priceWad: String(price.priceWad),

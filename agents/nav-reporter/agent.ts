@@ -12,10 +12,10 @@ import type { Statement } from './statement.ts'
 import { unreachable, votesOf, withUpstreams } from './votes.ts'
 
 /** Say in short what a source states. */
-function statesOf(said: readonly Statement[] | Stop): string | Stop {
-  if ('check' in said) return said
-  const newestS = Math.max(...said.map(({ asOfS }) => asOfS))
-  return `it states ${said.length === 1 ? 'a value' : `${said.length} values, the newest`} for ${moment(newestS)}`
+function statesOf(statements: readonly Statement[] | Stop): string | Stop {
+  if ('check' in statements) return statements
+  const newestS = Math.max(...statements.map(({ asOfS }) => asOfS))
+  return `it states ${statements.length === 1 ? 'a value' : `${statements.length} values, the newest`} for ${moment(newestS)}`
 }
 
 /** Count sources of each report together that the run configuration shows to be one. */

@@ -113,13 +113,18 @@ function verifyPack(pack: Pack, fileOf: (from: Raw) => string): readonly Line[] 
       return ok
     }
     const known = reading.known.filter(({ value, asOfS, from }) => {
-      const said = read(from)
-      const isStated = !('check' in said) && said.some((one) => one.value === value && one.asOfS === asOfS)
+      const statement = read(from)
+      const isStated =
+        !('check' in statement) && statement.some((one) => one.value === value && one.asOfS === asOfS)
       return add(isStated, `states ${shown(value)} for ${moment(asOfS)}`, from)
     })
     if (!reading.ok && reading.from !== undefined) {
-      const said = read(reading.from)
-      add('check' in said && said.check === reading.check, `is not read: ${reading.check}`, reading.from)
+      const statement = read(reading.from)
+      add(
+        'check' in statement && statement.check === reading.check,
+        `is not read: ${reading.check}`,
+        reading.from,
+      )
     }
     return { ...reading, known }
   })

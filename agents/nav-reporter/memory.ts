@@ -32,11 +32,11 @@ export const lastAt = (known: readonly Statement[], atS: number): Statement | un
  */
 export function remember(
   before: readonly Statement[],
-  said: readonly Statement[],
+  statements: readonly Statement[],
   times: readonly number[],
 ): readonly Statement[] {
   const nowS = Math.max(...times)
-  const known = [...before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX), ...said]
+  const known = [...before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX), ...statements]
   const kept = [...times, Number.POSITIVE_INFINITY].flatMap((atS) => lastAt(known, atS) ?? [])
   return [...new Set(kept)].sort((one, other) => one.asOfS - other.asOfS)
 }

@@ -74,12 +74,12 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
       message: `Its value is dated ${span((newestS - nowS) * 1_000)} ahead of our time.`,
     }
   }
-  const said = lastAt(reading.known, atS)
-  if (said === undefined) {
+  const statement = lastAt(reading.known, atS)
+  if (statement === undefined) {
     const message = `Its first value that is known is of after the valuation time. Fix: read it from its history.`
     return { check: 'source_begins_after', message }
   }
-  const ageS = atS - said.asOfS
+  const ageS = atS - statement.asOfS
   if (ageS > ageSMax) {
     const isOver = newestS < atS
     const message = `${isOver ? 'What it states ends' : 'It states nothing for the'} ${span(ageS * 1_000)} before the valuation time; the policy allows ${span(ageSMax * 1_000)}.`
@@ -91,12 +91,12 @@ function judge(reading: Reading, trust: Trust | undefined, rule: Rule, when: Whe
     const message = `Its newest value is of ${span(ageS * 1_000)} before the valuation time; its next one is waited for, ${span((waitUntilS - nowS) * 1_000)} more.`
     return { check: 'source_behind', message }
   }
-  if (paidAtS !== undefined && said.asOfS < paidAtS) {
-    const message = `Its value is of ${span((paidAtS - said.asOfS) * 1_000)} before fees were paid out, and has them in it still.`
+  if (paidAtS !== undefined && statement.asOfS < paidAtS) {
+    const message = `Its value is of ${span((paidAtS - statement.asOfS) * 1_000)} before fees were paid out, and has them in it still.`
     return { check: 'source_before_fees', message }
   }
-  if (said.value >= valueMin && said.value <= valueMax) return said
-  const message = `Its value is ${shown(said.value)}; the policy believes ${shown(valueMin)} to ${shown(valueMax)}.`
+  if (statement.value >= valueMin && statement.value <= valueMax) return statement
+  const message = `Its value is ${shown(statement.value)}; the policy believes ${shown(valueMin)} to ${shown(valueMax)}.`
   return { check: 'source_out_of_bounds', message }
 }
 

@@ -216,13 +216,14 @@ function askSources(
   return (answers, ofSources) => {
     let parts: Parts | null = null
     const readings = sources.map(({ source, read, built }): Reading => {
-      const said: Said = read === undefined ? built(answers) : read(answers, ofSources)
+      const answer: Said = read === undefined ? built(answers) : read(answers, ofSources)
       const earlier = readBefore(source)
-      if (said === null) return earlier ?? { source, ok: true, known: [] }
-      if ('parts' in said) parts = said.parts
+      if (answer === null) return earlier ?? { source, ok: true, known: [] }
+      if ('parts' in answer) parts = answer.parts
       const known = earlier?.known ?? []
-      if ('check' in said) return { ...said, source, ok: false, known }
-      const stated = 'value' in said ? [{ value: said.value, asOfS: said.asOfS, from: said.from }] : said
+      if ('check' in answer) return { ...answer, source, ok: false, known }
+      const stated =
+        'value' in answer ? [{ value: answer.value, asOfS: answer.asOfS, from: answer.from }] : answer
       return { source, ok: true, known: remember(known, stated, times) }
     })
     const marks = rememberMark(before?.marks ?? [], mark(answers))
@@ -242,14 +243,14 @@ function pollOf(report: ReportPolicy, { scheduled }: OracleSeen, dueS: number, n
 
 /** Refuse a source that speaks of an older time than before: which of the two it means is not known. */
 function unlessBack(
-  said: readonly Statement[] | Unread,
+  statements: readonly Statement[] | Unread,
   before: readonly Statement[],
   nowS: number,
 ): readonly Statement[] | Unread {
-  if ('check' in said) return said
+  if ('check' in statements) return statements
   const newestS = (of: readonly Statement[]) => Math.max(...of.map(({ asOfS }) => asOfS))
-  const backS = newestS(before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX)) - newestS(said)
-  if (!(backS > 0)) return said
+  const backS = newestS(before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX)) - newestS(statements)
+  if (!(backS > 0)) return statements
   return {
     check: 'source_went_back',
     message: `Its newest value is ${span(backS * 1_000)} older than the one it gave before.`,

@@ -55,11 +55,11 @@ export function askChain(
     return () => ({ check: 'source_not_pinned', message })
   }
   return (answers) => {
-    const said = answer(answers)
-    if (said === null) return { check: 'source_unreadable', message: 'The chain did not answer.' }
+    const value = answer(answers)
+    if (value === null) return { check: 'source_unreadable', message: 'The chain did not answer.' }
     const asOfS = moment.chain.timestampS
-    const from = rawOf({ asOfS, blockNumber: String(moment.chain.blockNumber), said: String(said) }, moment)
-    return { value: scaled(said, policy.decimals, report.decimals), asOfS, from }
+    const from = rawOf({ asOfS, blockNumber: String(moment.chain.blockNumber), said: String(value) }, moment)
+    return { value: scaled(value, policy.decimals, report.decimals), asOfS, from }
   }
 }
 
@@ -82,8 +82,8 @@ export function askMark(
 }
 
 /** Viem gives what fits into a float as a number. */
-const asUint = (said: unknown): bigint | null =>
-  typeof said === 'bigint' ? said : typeof said === 'number' ? BigInt(said) : null
+const asUint = (value: unknown): bigint | null =>
+  typeof value === 'bigint' ? value : typeof value === 'number' ? BigInt(value) : null
 
 /** Ask what a fund has idle, and build up with the service's row of it. */
 export function askHoldings(
@@ -103,9 +103,10 @@ export function askHoldings(
   return (given) => {
     let idleAssets = 0n
     for (const answer of answers) {
-      const said = asUint(answer(given))
-      if (said === null) return { check: 'source_unreadable', message: 'The chain did not say what is idle.' }
-      idleAssets += said
+      const value = asUint(answer(given))
+      if (value === null)
+        return { check: 'source_unreadable', message: 'The chain did not say what is idle.' }
+      idleAssets += value
     }
     const parts = buildUp(fund, idleAssets, haircuts)
     if ('check' in parts) return parts

@@ -129,7 +129,7 @@ async function announcement(watchdog: ChildProcess, port: number): Promise<Chain
   watchdog.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaint += text
   })
-  const said = new Promise<string>((done) => watchdog.stdout?.setEncoding('utf8').once('data', done))
+  const firstText = new Promise<string>((done) => watchdog.stdout?.setEncoding('utf8').once('data', done))
   const gone = once(watchdog, 'close').then(() => {
     throw exitedEarly(complaint, port)
   })
@@ -143,7 +143,7 @@ async function announcement(watchdog: ChildProcess, port: number): Promise<Chain
       },
     )
   })
-  return JSON.parse(await Promise.race([said, gone, late]))
+  return JSON.parse(await Promise.race([firstText, gone, late]))
 }
 
 function exitedEarly(complaint: string, port: number): RolekeeperError {

@@ -30,10 +30,10 @@ export function withCreations(params: readonly unknown[]): readonly unknown[] {
   if (!parsed.success) return params
   const { blockStateCalls, ...rest } = parsed.data
   if (!blockStateCalls.some((block) => (block.calls ?? []).some(isCreation))) return params
-  const said = blockStateCalls.map((block) => ({
+  const withCreator = blockStateCalls.map((block) => ({
     ...block,
     stateOverrides: { ...block.stateOverrides, [CREATOR]: { code: CREATOR_CODE } },
     calls: (block.calls ?? []).map((call) => (isCreation(call) ? { ...call, to: CREATOR } : call)),
   }))
-  return [{ ...rest, blockStateCalls: said }, ...params.slice(1)]
+  return [{ ...rest, blockStateCalls: withCreator }, ...params.slice(1)]
 }

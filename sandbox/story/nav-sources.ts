@@ -99,7 +99,7 @@ type Say = (subject: Subject, administrator: Valued, custodianMicros: bigint, va
 function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions, say: Say): SideStory {
   const read = createTruth(rpcUrl, deployment)
   /** The truth with the error of who says it at a moment. */
-  const said = (subject: Subject, source: string, trueWad: bigint, tick: number): bigint => {
+  const statement = (subject: Subject, source: string, trueWad: bigint, tick: number): bigint => {
     const error = Math.round((2 * roll(seed, subject, source, tick) - 1) * NOISE_BPS)
     return (trueWad * (BPS + BigInt(error))) / BPS
   }
@@ -115,9 +115,13 @@ function createValuations({ rpcUrl, deployment, seed, scenario }: SourceOptions,
       if (trueWad === null) continue
       const asset = deployment.contracts[subject].address
       const factor = BigInt(isOff && subject === 'recoveryFund' ? (scenario.sourceFactor ?? 1) : 1)
-      const administrator = { asset, valueWad: said(subject, 'administrator', trueWad, tick) * factor, asOf }
-      const custodianMicros = said(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
-      say(subject, administrator, custodianMicros, said(subject, 'valuer', trueWad, tick))
+      const administrator = {
+        asset,
+        valueWad: statement(subject, 'administrator', trueWad, tick) * factor,
+        asOf,
+      }
+      const custodianMicros = statement(subject, 'custodian', trueWad, tick) / WAD_IN_MICROS
+      say(subject, administrator, custodianMicros, statement(subject, 'valuer', trueWad, tick))
     }
     return []
   }

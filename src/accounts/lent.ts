@@ -42,8 +42,8 @@ export async function readRates(
   reads.fill(await nodes.calls(reads.calls, head))
   return new Map(
     asked.flatMap(({ address, rate }) => {
-      const said = rate()
-      return said === null ? [] : [[address, said] as const]
+      const answer = rate()
+      return answer === null ? [] : [[address, answer] as const]
     }),
   )
 }

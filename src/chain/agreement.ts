@@ -217,8 +217,8 @@ function conclude<T>(
     return quorumMissing({ method, block, agree, answered: answers.length }, failures)
   }
   const none = answers.find(({ value }) => value === null)
-  const said = new Set(answers.flatMap(({ value, text }) => (value === null ? [] : [text])))
-  if (none !== undefined && said.size <= 1) return none
+  const texts = new Set(answers.flatMap(({ value, text }) => (value === null ? [] : [text])))
+  if (none !== undefined && texts.size <= 1) return none
   const who = answers
     .map(({ node, text }) => `${node.name}=${keccak256(stringToHex(text)).slice(2, 10)}`)
     .join(' ')

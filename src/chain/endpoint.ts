@@ -126,10 +126,10 @@ export const isTooWide = (error: unknown): boolean =>
   isTooLarge(error) ||
   (error instanceof RolekeeperError && error.code === 'node.refused' && error.facts.code !== NO_METHOD)
 
-const wrongChain = (name: string, chainId: number, said: number) =>
-  new RolekeeperError('node.wrong_chain', `Node ${name} is on chain ${said}, not on chain ${chainId}.`, {
+const wrongChain = (name: string, chainId: number, actual: number) =>
+  new RolekeeperError('node.wrong_chain', `Node ${name} is on chain ${actual}, not on chain ${chainId}.`, {
     fix: 'correct its address in `chain.nodes`, or `chain.id`.',
-    facts: { node: name, chainId, said },
+    facts: { node: name, chainId, said: actual },
     retry: 'later',
   })
 
@@ -168,9 +168,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     // One whose chain is not proven answers nothing that counts.
     alive = false
     if (!answer.ok) throw refused(name, method, answer.failure.code)
-    const said = chainIdHex.safeParse(answer.result)
-    if (!said.success) throw badAnswer(name, method)
-    if (Number(said.data) !== chainId) throw wrongChain(name, chainId, Number(said.data))
+    const parsed = chainIdHex.safeParse(answer.result)
+    if (!parsed.success) throw badAnswer(name, method)
+    if (Number(parsed.data) !== chainId) throw wrongChain(name, chainId, Number(parsed.data))
     proven = true
     alive = true
     provenAtMs = clock.monotonicMs()
@@ -181,8 +181,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     provenAtMs = clock.monotonicMs()
     const answer = await rpc.ask('eth_chainId', [])
     if (!('ok' in answer && answer.ok)) return
-    const said = chainIdHex.safeParse(answer.result)
-    if (said.success && Number(said.data) !== chainId) proven = false
+    const parsed = chainIdHex.safeParse(answer.result)
+    if (parsed.success && Number(parsed.data) !== chainId) proven = false
   }
 
   async function attempt(method: string, params: readonly unknown[], waits: boolean): Promise<RpcAnswer> {

@@ -253,14 +253,14 @@ function createReads(
       const parent = await (request.at === undefined ? recent() : headerOf(request.at))
       const order = orderSimulation(request, parent, chainId, clock.nowMs())
       const block = order.parentHash
-      const said = await ask({ method: 'eth_simulateV1', block, ask: (node) => simulateOn(node, order) })
-      if (!('rejected' in said)) return said
+      const simulated = await ask({ method: 'eth_simulateV1', block, ask: (node) => simulateOn(node, order) })
+      if (!('rejected' in simulated)) return simulated
       throw new RolekeeperError(
         'node.simulation_rejected',
-        `The nodes would not simulate: ${said.rejected}.`,
+        `The nodes would not simulate: ${simulated.rejected}.`,
         {
           fix: 'nothing, when it passes by itself; else check the signer: its balance, its nonce and the fee cap.',
-          facts: { reason: said.rejected },
+          facts: { reason: simulated.rejected },
           retry: 'now',
         },
       )
@@ -284,24 +284,24 @@ function createCounts(
         ask: (node: Endpoint) => countOn(node, address, state),
       })
       if (at === 'pending') {
-        const said = (await collect({ ...countAt(at), waitMs: 2_000 })).map(BigInt)
+        const counts = (await collect({ ...countAt(at), waitMs: 2_000 })).map(BigInt)
         // As many may be wrong as need not agree; a silent one may have seen more than all, so the slow are waited for.
-        return Number(reachedBy(said, said.length - agree + 1))
+        return Number(reachedBy(counts, counts.length - agree + 1))
       }
       return ask(countAt(at === 'finalized' ? (await finalized()).hash : at))
     },
     feeHistory: async () => {
       const { number } = await recent()
       const block = String(number)
-      const said = await collect({
+      const pools = await collect({
         method: 'eth_feeHistory',
         block,
         ask: (node) => priorityFeesOn(node, number),
       })
       // One that shows fewer blocks than enough others do takes none of theirs away.
-      const lengths = said.map((tips) => BigInt(tips.length))
+      const lengths = pools.map((tips) => BigInt(tips.length))
       const length = Number(reachedBy(lengths, agree))
-      const whole = said.filter((tips) => tips.length >= length)
+      const whole = pools.filter((tips) => tips.length >= length)
       const tipsWei = Array.from({ length }, (_, index) =>
         reachedBy(
           whole.map((tips) => tips[index] ?? 0n),

@@ -19,8 +19,10 @@ const SEND = 'eth_sendRawTransaction'
 const isNotTaken = ({ outcome }: SendOutcome) => outcome === 'unknown' || outcome === 'rejected'
 
 const notTaken = (outcomes: readonly SendOutcome[]) => {
-  const said = outcomes.map(({ node, outcome, detail }) => `${node}: ${outcome} (${detail}).`).join(' ')
-  return new RolekeeperError('node.not_taken', `No node took what was sent. ${said}`, {
+  const outcomeText = outcomes
+    .map(({ node, outcome, detail }) => `${node}: ${outcome} (${detail}).`)
+    .join(' ')
+  return new RolekeeperError('node.not_taken', `No node took what was sent. ${outcomeText}`, {
     fix: 'look at the nodes of `chain.nodes.send`, or add one.',
     retry: 'later',
   })

@@ -136,10 +136,10 @@ function parse(parts: Described, args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (cause) {
-    const said = cause instanceof Error ? cause.message : ''
-    const [, unknown] = /^Unknown option '([^']*)'/.exec(said) ?? []
+    const reason = cause instanceof Error ? cause.message : ''
+    const [, unknown] = /^Unknown option '([^']*)'/.exec(reason) ?? []
     if (unknown !== undefined) throw unknownOption(unknown, Object.keys(options), parts)
-    const [, option] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument is ambiguous/.exec(said) ?? []
+    const [, option] = /^Option '(?:-\w, )?(--[\w-]+)[^']*' argument is ambiguous/.exec(reason) ?? []
     if (option !== undefined) throw dashed(option, args[args.indexOf(option) + 1] ?? '', parts)
     // Node's first sentence names the option; the others explain how to quote, which our help does not need.
     const [sentence = ''] = cause instanceof Error ? cause.message.split(/\. |\n/) : []

@@ -26,8 +26,8 @@ export function keeperThere(directory: string): KeeperThere {
 
 /** What a keeper staffs; null where it left no word of it. Pure. */
 export function rolesOf(there: KeeperThere): readonly string[] | null {
-  const said = there.state === 'running' ? there.now : there.last
-  return said?.roles ?? null
+  const presence = there.state === 'running' ? there.now : there.last
+  return presence?.roles ?? null
 }
 
 /** Throws RolekeeperError `usage` for a role that is none of those that a keeper staffs, with the nearest. */

@@ -31,22 +31,22 @@ const info = z.looseObject({
 export function ofSandbox(directory: string) {
   const secrets = join(directory, 'sandbox.env')
   try {
-    const said = info.parse(JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8')))
-    const roles = staffed.map(({ role }) => role).filter((role) => said.signers[role] !== undefined)
-    const keys = roles.map((role) => [`key.${role}`, said.signers[role]?.keyId ?? ''] as const)
+    const sandbox = info.parse(JSON.parse(readFileSync(join(directory, 'sandbox.json'), 'utf8')))
+    const roles = staffed.map(({ role }) => role).filter((role) => sandbox.signers[role] !== undefined)
+    const keys = roles.map((role) => [`key.${role}`, sandbox.signers[role]?.keyId ?? ''] as const)
     return {
       // Its files are where it runs, wherever the configuration is written.
-      sources: said.sources.map(({ file, ...each }) =>
+      sources: sandbox.sources.map(({ file, ...each }) =>
         typeof file === 'string' ? { ...each, file: resolve(directory, file) } : each,
       ),
       secrets,
       env: parseEnv(readFileSync(secrets, 'utf8')),
       answers: new Map([
         ...Object.entries({
-          service: said.serviceUrl,
-          nodes: said.rpcUrl,
-          region: said.kmsRegion,
-          endpoint: said.kmsUrl,
+          service: sandbox.serviceUrl,
+          nodes: sandbox.rpcUrl,
+          region: sandbox.kmsRegion,
+          endpoint: sandbox.kmsUrl,
           roles: roles.join(','),
           credentials: 'ROLEKEEPER_KMS',
         }),

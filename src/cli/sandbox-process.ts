@@ -137,8 +137,8 @@ export function startSandboxProcess(options: SandboxOptions): SandboxProcess {
   const exited = endOf(child)
   let asked = false
   let failure: RolekeeperError | undefined
-  child.on('message', (said) => {
-    failure ??= failureIn(said)
+  child.on('message', (raw) => {
+    failure ??= failureIn(raw)
   })
   const ended = exited.then((): Promise<never> => {
     if (asked) return new Promise<never>(() => {})
@@ -228,10 +228,10 @@ function becomeReady(
     child.once('error', () => settle(() => reject(endedError(directory, child))))
     void exited.then(() => settle(() => reject(endedError(directory, child))))
     child.on('message', (text) => {
-      const said = message.safeParse(text)
-      if (!said.success) return
-      if (said.data.type === 'progress') onProgress(printable(said.data.text))
-      else if (said.data.type === 'ready') settle(resolve)
+      const parsed = message.safeParse(text)
+      if (!parsed.success) return
+      if (parsed.data.type === 'progress') onProgress(printable(parsed.data.text))
+      else if (parsed.data.type === 'ready') settle(resolve)
       else settle(() => reject(failureIn(text)))
     })
   })
@@ -239,9 +239,9 @@ function becomeReady(
 
 /** Read why the program fails, before it is ready or later; undefined for any other message. */
 function failureIn(text: unknown): RolekeeperError | undefined {
-  const said = message.safeParse(text)
-  if (!said.success || said.data.type !== 'failed') return undefined
-  const { code, message: sentence, fix } = said.data
+  const parsed = message.safeParse(text)
+  if (!parsed.success || parsed.data.type !== 'failed') return undefined
+  const { code, message: sentence, fix } = parsed.data
   return new RolekeeperError(printable(code), printable(sentence, 500), { fix: printable(fix, 500) })
 }
 

@@ -42,7 +42,7 @@ export async function writeExample(
     role === null
       ? 'belongs to no role: name one whose policy allows it with --role'
       : `takes the signer and the policy of the ${role}`
-  const said = [
+  const sentences = [
     `${workflowType} ${by}.`,
     ...addressText(addresses),
     ...(whose === null ? [] : [whose]),
@@ -51,7 +51,7 @@ export async function writeExample(
       ? []
       : [printable(`The policy refuses it as it stands: ${refusal.check}: ${refusal.message}`, 1_000)]),
   ]
-  io.err(`${said.join(' ')}\n`)
+  io.err(`${sentences.join(' ')}\n`)
   io.out(`${JSON.stringify(input, null, 2)}\n`)
   return 0
 }

@@ -38,11 +38,11 @@ export function otherAmountsIn(text: string): readonly OtherAmount[] {
       above = comment === '' ? [] : [...above, comment]
       return []
     }
-    const said = [...above, comment].flatMap(amountsIn)
+    const amounts = [...above, comment].flatMap(amountsIn)
     above = []
     const values = [...code.matchAll(QUOTED)].flatMap(([, value = '']) => dollarsOf(value))
-    const same = said.some(({ amount }) => values.some((each) => each.amount === amount))
-    const slip = said
+    const same = amounts.some(({ amount }) => values.some((each) => each.amount === amount))
+    const slip = amounts
       .flatMap((one) => values.map((each) => ({ one, each })))
       .find(({ one, each }) => isPowerOfTen(one.amount, each.amount) || isPowerOfTen(each.amount, one.amount))
     return same || slip === undefined

@@ -23,7 +23,7 @@ export type YamlWithIncludes = YamlFile & { readonly files: readonly string[] }
 export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
   const own = loadYaml(file)
   if (!isMapping(own.value) || own.value.include === undefined) return { ...own, files: [file] }
-  const { include, ...said } = own.value
+  const { include, ...values } = own.value
   if (typeof include !== 'string' || include === '' || depth >= DEPTH_MAX) {
     const problem =
       depth >= DEPTH_MAX ? `more than ${DEPTH_MAX} files include each other` : 'include is not a path'
@@ -36,10 +36,10 @@ export function loadWithIncludes(file: string, depth = 0): YamlWithIncludes {
   return {
     file,
     files: [file, ...other.files],
-    value: merged(other.value, said, ''),
+    value: merged(other.value, values, ''),
     at: (path) => {
-      const { here, there } = placesOf(said, other.value, path)
-      return has(said, here) || !has(other.value, there) ? own.at(here) : other.at(there)
+      const { here, there } = placesOf(values, other.value, path)
+      return has(values, here) || !has(other.value, there) ? own.at(here) : other.at(there)
     },
   }
 }
@@ -60,10 +60,14 @@ function loadOther(file: string, depth: number, at: YamlFile['at']): YamlWithInc
 }
 
 /** A path of what was put together in both files: entries of the other one come behind the file's own, or where it says so. */
-function placesOf(said: unknown, other: unknown, path: Path): { readonly here: Path; readonly there: Path } {
+function placesOf(
+  values: unknown,
+  other: unknown,
+  path: Path,
+): { readonly here: Path; readonly there: Path } {
   const at = path.findIndex((step) => typeof step === 'number')
   const [above, index, below] = [path.slice(0, at), Number(path[at]), path.slice(at + 1)]
-  const [own, theirs] = [valueAt(said, above), valueAt(other, above)]
+  const [own, theirs] = [valueAt(values, above), valueAt(other, above)]
   if (at < 0 || !Array.isArray(own) || !Array.isArray(theirs)) return { here: path, there: path }
   const adds = ADDED_UP.has(above.join('.'))
   const marker = own.indexOf(INCLUDED)

@@ -44,10 +44,10 @@ export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role
       facts: { file },
     })
   }
-  const said: unknown = Reflect.get(Object(value), 'role')
-  if (typeof said === 'string' && said !== role) {
+  const roleName: unknown = Reflect.get(Object(value), 'role')
+  if (typeof roleName === 'string' && roleName !== role) {
     // Else each setting of the other role would read as a mistake.
-    const problem = `role is ${JSON.stringify(said.slice(0, 40))}, and it is read as the policy of the ${role}`
+    const problem = `role is ${JSON.stringify(roleName.slice(0, 40))}, and it is read as the policy of the ${role}`
     throw new RolekeeperError('config.invalid', `${yaml.at(['role'])}: ${problem}.`, {
       fix: `name a policy of the ${role} where this one is named`,
       facts: { file },

@@ -91,8 +91,8 @@ type Gone = Author & { readonly gen: string }
 function goneBy(name: string, { controls, gen, forgotten }: Evidence): Author | null {
   const text = controls.get(goneName(name))
   if (text === undefined || forgotten !== null) return null
-  const said: Gone = JSON.parse(text)
-  return said.gen === gen ? said : null
+  const record: Gone = JSON.parse(text)
+  return record.gen === gen ? record : null
 }
 
 function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): readonly Check[] {

@@ -94,19 +94,19 @@ export function countAnswers(
 ): { readonly approved: readonly Approver[]; readonly rejected: string | null } {
   const isAnybody = Object.keys(known.approvers).length === 0
   const may = mayApprove(proposal.askedBy, known)
-  const said = answers
+  const verdicts = answers
     .filter(({ hash }) => hash === hold?.hash)
     .flatMap(({ verdict, hash, by }) => {
       const name = isAnybody ? by.user : whoSaid(answerText(verdict, id, hash), by, known)
       return name === null ? [] : [{ verdict, name, identity: by }]
     })
-  const approved = said.filter(
+  const approved = verdicts.filter(
     ({ verdict, name }) => verdict === 'approve' && (isAnybody || may.includes(name)),
   )
   const names = new Map(approved.map(({ name, identity }) => [name, identity]))
   return {
     approved: [...names].map(([by, identity]) => ({ by, identity })),
-    rejected: said.find(({ verdict }) => verdict === 'reject')?.name ?? null,
+    rejected: verdicts.find(({ verdict }) => verdict === 'reject')?.name ?? null,
   }
 }
 
@@ -158,5 +158,5 @@ export const whoReleases = allWhoSaid
 const named = z.looseObject({ approval: z.looseObject({ approvers, quorum }).optional() })
 
 /** The approvers that a policy names, as its file says them; the file was checked when it was loaded. Pure. */
-export const approversIn = (said: unknown): Approvers =>
-  named.parse(said).approval ?? { approvers: {}, quorum: 1 }
+export const approversIn = (members: unknown): Approvers =>
+  named.parse(members).approval ?? { approvers: {}, quorum: 1 }

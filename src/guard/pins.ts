@@ -40,8 +40,8 @@ export function askPins(pins: readonly PinnedContract[], { ask }: Pick<Reads, 'a
   const runs = proxies.map((pin, index) => {
     const { implementation, beacon } = pin.proxy
     if (beacon === undefined) return { pin, at: 2 * index, wanted: implementation, isSo: () => true }
-    const said = ask(view('implementation', beacon.address, [], address))
-    return { pin, at: 2 * index + 1, wanted: beacon.address, isSo: () => said() === implementation }
+    const answer = ask(view('implementation', beacon.address, [], address))
+    return { pin, at: 2 * index + 1, wanted: beacon.address, isSo: () => answer() === implementation }
   })
   return {
     codeAt: codes.map(({ address: at }) => at),

@@ -47,9 +47,10 @@ export function createCheckpoints(file: string, onFailed: (cause: Error) => void
     onRestarted?.()
     onRestarted = undefined
   }
-  const reported = (said: Checkpointed) => {
-    if ('message' in said) return ended(Object.assign(new Error(said.message), { errcode: said.errcode }))
-    isLong = onRestarted === undefined && said.pages > LOG_PAGES_MAX
+  const reported = (result: Checkpointed) => {
+    if ('message' in result)
+      return ended(Object.assign(new Error(result.message), { errcode: result.errcode }))
+    isLong = onRestarted === undefined && result.pages > LOG_PAGES_MAX
     try {
       // Else it stays where it is: a reader of a log that is wholly in the database keeps nobody from it.
       if (onRestarted !== undefined && state !== 'closed') pin.renew()

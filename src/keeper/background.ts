@@ -103,19 +103,19 @@ export function startBackground(deps: BackgroundDeps): Background {
  * succeeds: a journal that is away for a minute is one failure.
  */
 function createTask(work: () => Promise<unknown>, onFailed: (error: unknown) => void) {
-  const said = new Set<string>()
+  const codes = new Set<string>()
   let under: Promise<unknown> | undefined
   let stopped = false
   const failed = (error: unknown) => {
     const code = error instanceof RolekeeperError ? error.code : 'unexpected'
-    if (!said.has(code)) onFailed(error)
-    said.add(code)
+    if (!codes.has(code)) onFailed(error)
+    codes.add(code)
   }
   return {
     begin: (): void => {
       if (stopped) return
       under ??= work()
-        .then(() => said.clear(), failed)
+        .then(() => codes.clear(), failed)
         .finally(() => {
           under = undefined
         })

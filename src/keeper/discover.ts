@@ -81,8 +81,8 @@ export async function discover(where: Where): Promise<FoundDeployment> {
     try {
       const { deploymentNamespace, contracts, chainId } = one
       const named = z.record(z.string(), z.unknown()).parse(contracts ?? {})
-      const said = await readRows(client, chainId, named, secretKey !== undefined)
-      return { chainId, namespace: deploymentNamespace ?? 'production', ...(await readChain(said, nodes)) }
+      const rows = await readRows(client, chainId, named, secretKey !== undefined)
+      return { chainId, namespace: deploymentNamespace ?? 'production', ...(await readChain(rows, nodes)) }
     } finally {
       await nodes.close()
     }
@@ -233,7 +233,7 @@ async function readChain(rows: Rows, nodes: Nodes): Promise<Omit<FoundDeployment
   }
 }
 
-const differs = (what: string, said: unknown, real: unknown) =>
-  new RolekeeperError('init.differs', `The ${what} is ${said} by the service; the chain says ${real}.`, {
+const differs = (what: string, claim: unknown, real: unknown) =>
+  new RolekeeperError('init.differs', `The ${what} is ${claim} by the service; the chain says ${real}.`, {
     fix: 'ask the operator of the service which is right, and write the configuration by hand from config/example.yaml.',
   })

@@ -159,10 +159,10 @@ function pairsIn(
 
 /** Of the items of a list, those that share most of what an item says: its id, its token, its vault. */
 function mostAlike(item: unknown, items: readonly unknown[]): readonly unknown[] {
-  const said = Object.entries(membersOf(item))
+  const entries = Object.entries(membersOf(item))
   const sharedWith = (other: unknown) => {
     const members = membersOf(other)
-    return said.filter(([key, text]) => typeof text === 'string' && members[key] === text).length
+    return entries.filter(([key, text]) => typeof text === 'string' && members[key] === text).length
   }
   const most = Math.max(...items.map(sharedWith))
   return items.filter((each) => sharedWith(each) === most)

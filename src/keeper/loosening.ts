@@ -7,7 +7,7 @@ import { RolekeeperError } from '../errors.ts'
 import { approversIn, whoLoosens } from '../guard/approvers.ts'
 import type { Identity } from '../guard/person.ts'
 import { changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
-import type { Difference, Said } from '../guard/policy/difference.ts'
+import type { Difference, Members } from '../guard/policy/difference.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../ops/log.ts'
 import type { RolePolicy } from './role-policy.ts'
@@ -59,19 +59,19 @@ function nameOf(hash: string, before: Taken): string {
  * @throws RolekeeperError `policy.loosened`, `policy.loosening_unapproved`.
  */
 export async function admitPolicy(
-  { agent, said }: Pick<RolePolicy, 'agent' | 'said'>,
+  { agent, members }: Pick<RolePolicy, 'agent' | 'members'>,
   { journal, config, loosens, clock, log }: AdmitDeps,
 ): Promise<void> {
   if (agent.mode === 'shadow') return
   const key = ranKey(agent)
   const before = await journal.getValue(key)
-  const now = JSON.stringify(said)
+  const now = JSON.stringify(members)
   if (before === now) return
   if (before !== null && config.environment !== 'sandbox') {
     const was = ran.parse(JSON.parse(before))
     const done = taken.parse(JSON.parse((await journal.getValue(takenKey(agent))) ?? '[]'))
-    const change = nameOf(changeHash(was, said), done)
-    const refusal = refusalOfLoosening(agent, was, said, change)
+    const change = nameOf(changeHash(was, members), done)
+    const refusal = refusalOfLoosening(agent, was, members, change)
     const keep = (next: Taken) => journal.setValue(takenKey(agent), JSON.stringify(next))
     if (refusal !== null) {
       if (!loosens.includes(change)) throw refusal
@@ -101,8 +101,8 @@ export async function admitPolicy(
  */
 export function refusalOfLoosening(
   { role, policy }: AgentConfig,
-  was: Said,
-  is: Said,
+  was: Members,
+  is: Members,
   name?: string,
 ): RolekeeperError | null {
   const differences = comparePolicies(was, is)
@@ -137,7 +137,7 @@ function listOf(differences: readonly Difference[]): string {
 export const approvalsFileOf = (policy: string) => `${policy}.approvals`
 
 /** The approvers of the policy that is left decide, not those of the one that comes. @returns who approved. */
-function checkApproved({ role, policy }: AgentConfig, was: Said, hash: string): readonly string[] {
+function checkApproved({ role, policy }: AgentConfig, was: Members, hash: string): readonly string[] {
   const known = approversIn(was)
   if (Object.keys(known.approvers).length === 0) return []
   const given = whoLoosens(hash, readApprovals(policy), known)

@@ -13,7 +13,7 @@ import { RolekeeperError } from '../errors.ts'
 import { approversIn, whoLoosens } from '../guard/approvers.ts'
 import type { Identity } from '../guard/person.ts'
 import { type Change, changeHash, changeOf, comparePolicies } from '../guard/policy/compare.ts'
-import { type Difference, membersOf, type Said } from '../guard/policy/difference.ts'
+import { type Difference, type Members, membersOf } from '../guard/policy/difference.ts'
 import type { Weakness } from '../guard/policy/lints.ts'
 import { deployment } from '../service/contract/deployment.ts'
 import { addr } from '../service/contract/scalars.ts'
@@ -185,14 +185,14 @@ export function compareFiles(
     const yaml = loadWithIncludes(file)
     const agent = agentOf(yaml)
     compilePolicy(yaml, agent, ground)
-    return { role: agent.role, said: membersOf(yaml.value) }
-  }) as [SaidOf, SaidOf]
+    return { role: agent.role, members: membersOf(yaml.value) }
+  }) as [MembersOf, MembersOf]
   if (was.role !== is.role) {
     const problem = `${old} is a policy of the ${was.role}, and ${now} of the ${is.role}.`
     throw new RolekeeperError('policy.other_role', problem, { fix: 'compare two policies of one role' })
   }
-  const differences = comparePolicies(was.said, is.said)
-  return { change: changeOf(differences), differences, hash: changeHash(was.said, is.said) }
+  const differences = comparePolicies(was.members, is.members)
+  return { change: changeOf(differences), differences, hash: changeHash(was.members, is.members) }
 }
 
 /** Find who of the approvers that a policy file names approves a change of it; null for nobody. Throws what reading throws. */
@@ -201,7 +201,7 @@ export function approverOf(file: string, hash: string, by: Identity): string | n
   return name ?? null
 }
 
-type SaidOf = { readonly role: string; readonly said: Said }
+type MembersOf = { readonly role: string; readonly members: Members }
 
 /** Find the role that a policy file is of. */
 function agentOf({ file, value, at }: YamlFile) {

@@ -66,8 +66,8 @@ function createLook(
   let refused = watched.policy instanceof RolekeeperError ? watched.policy.shortMessage : null
   return async () => {
     const { policy } = watched
-    const said = policy instanceof RolekeeperError ? null : policy.said
-    const kept = said === null || isKept(agent)
+    const members = policy instanceof RolekeeperError ? null : policy.members
+    const kept = members === null || isKept(agent)
     const stands = [kept, ...files.map(stampOf)].join('\n')
     if (stands === known) refused = null
     if (stands === known || stands !== seen) {
@@ -79,9 +79,9 @@ function createLook(
       // Not as of the end: what is written while the role is opened anew is another.
       known = stands
       files = read
-      if (JSON.stringify(value) === JSON.stringify(said)) return
+      if (JSON.stringify(value) === JSON.stringify(members)) return
       const next = load(watched)
-      const refusal = said === null || kept ? null : refusalOfLoosening(agent, said, next.said)
+      const refusal = members === null || kept ? null : refusalOfLoosening(agent, members, next.members)
       if (refusal !== null) throw refusal
       watched.policy = next
       if (!kept) {

@@ -11,7 +11,7 @@ import { RolekeeperError } from '../errors.ts'
 import { type Approval, approvalPolicy, compileApproval } from '../guard/approval.ts'
 import { contentHash } from '../guard/content-hash.ts'
 import { contradictionsIn } from '../guard/policy/contradictions.ts'
-import { membersOf, type Said } from '../guard/policy/difference.ts'
+import { type Members, membersOf } from '../guard/policy/difference.ts'
 import { freshnessPolicy, guardPolicy, limitsPolicy } from '../guard/policy/policy.ts'
 import { policyError } from '../guard/policy/policy-error.ts'
 import { checkSentAtOnce } from '../guard/policy/sent-at-once.ts'
@@ -36,7 +36,7 @@ export type RolePolicy = Position & {
   readonly ruleset: Ruleset
   readonly approval: Approval
   /** What its file says, with what that includes: what it is compared by. */
-  readonly said: Said
+  readonly members: Members
   /** Signers of the same role with limits of their own. */
   readonly apart: readonly Address[]
   /** What its answers are judged by as well, or why that does not load; absent where nothing is monitored. */
@@ -109,7 +109,7 @@ export const compilePolicy = (
   does: Agent,
   { environment, deployment, service }: Ground,
   staff?: Staff,
-): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval' | 'said'> =>
+): Pick<RolePolicy, 'policy' | 'ruleset' | 'approval' | 'members'> =>
   locating(yaml, () => {
     const policy = checkPolicy(yaml, does.role, sectionsOf(does, deployment.assets))
     assertEnvironment(policy, environment)
@@ -128,7 +128,7 @@ export const compilePolicy = (
     const alone = { ...rules, hash: contentHash([rules.hash, approval.hash, policy.fees]) }
     const ours = staff?.agents.map(({ signer }) => signer.address)
     const ruleset = ours === undefined ? alone : amongOurs(alone, { ours, sharing })
-    return { policy, ruleset, approval, said: membersOf(yaml.value) }
+    return { policy, ruleset, approval, members: membersOf(yaml.value) }
   })
 
 /** The sandbox's day takes half a minute, and its money is worth nothing. */
@@ -158,12 +158,12 @@ function assertStrategy({ value }: YamlFile, role: string, { assets }: Deploymen
 /** What could never be read, or is never there to sell at, would look like a moment's trouble for good. */
 function assertContracts(
   section: string,
-  said: readonly (readonly [place: string, name: string])[],
+  uses: readonly (readonly [place: string, name: string])[],
   deployment: Pick<Deployment, 'contracts' | 'markets'>,
   list: 'contracts' | 'markets' = 'contracts',
 ): void {
   const names = deployment[list].flatMap(({ name }) => name ?? [])
-  const absent = said.find(([, name]) => !names.includes(name))
+  const absent = uses.find(([, name]) => !names.includes(name))
   if (absent === undefined) return
   const path = `${section}.${absent[0]}`
   const near = nearest(absent[1], names)

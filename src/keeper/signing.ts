@@ -37,7 +37,7 @@ type RoleKey = {
 const NO_ANSWER = ['kms.unreachable', 'kms.timeout']
 
 /** What a key's last call came to, `ok` or an error's code, and since when, milliseconds. */
-export type KeyOutcome = { readonly said: string; readonly sinceMs: number }
+export type KeyOutcome = { readonly code: string; readonly sinceMs: number }
 
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
 export type RoleSigning = {
@@ -152,13 +152,13 @@ function createRoleKey(
 ): RoleKey {
   const { address, ...where } = agent.signer
   let opened: Opened | undefined
-  let outcome: KeyOutcome = { said: 'ok', sinceMs: monotonicMs() }
+  let outcome: KeyOutcome = { code: 'ok', sinceMs: monotonicMs() }
   // What asking found wrong is over once asking finds nothing.
   let isAsked = false
-  const note = (said: string, byAsking = false) => {
+  const note = (code: string, byAsking = false) => {
     // Its credentials may have been replaced.
-    if (said === 'kms.denied') config.store?.stale(config.kms?.secretAccessKey)
-    if (said !== outcome.said) outcome = { said, sinceMs: monotonicMs() }
+    if (code === 'kms.denied') config.store?.stale(config.kms?.secretAccessKey)
+    if (code !== outcome.code) outcome = { code, sinceMs: monotonicMs() }
     isAsked = byAsking
   }
   return {
@@ -171,9 +171,9 @@ function createRoleKey(
       },
     },
     open: async (stop) => {
-      const onSigned = (said: string, tookMs: number) => {
-        note(said)
-        onCall(said, tookMs)
+      const onSigned = (code: string, tookMs: number) => {
+        note(code)
+        onCall(code, tookMs)
       }
       try {
         opened ??= await openSigner(agent, config, onSigned, stop)
@@ -185,11 +185,11 @@ function createRoleKey(
     },
     ask: async () => {
       if (opened === undefined) return
-      const said = await opened.prove().then(
+      const code = await opened.prove().then(
         () => 'ok',
         (error: unknown) => (error instanceof RolekeeperError ? error.code : 'unexpected'),
       )
-      if (said !== 'ok' || isAsked || NO_ANSWER.includes(outcome.said)) note(said, true)
+      if (code !== 'ok' || isAsked || NO_ANSWER.includes(outcome.code)) note(code, true)
     },
     outcome: () => outcome,
   }

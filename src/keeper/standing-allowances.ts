@@ -90,9 +90,9 @@ async function standingOf(
   nodes: Pick<Nodes, 'calls'>,
 ): Promise<readonly StandingAllowance[]> {
   const views = pairs.map(({ token, spender }) => allowanceView(token, owner, spender))
-  const said = await nodes.calls(views.map(({ call }) => call))
+  const answers = await nodes.calls(views.map(({ call }) => call))
   return pairs.flatMap(({ token, spender }, index) => {
-    const assets = views[index]?.decode(said[index]) ?? null
+    const assets = views[index]?.decode(answers[index]) ?? null
     if (assets === null) {
       throw new RolekeeperError(
         'allowance.not_read',

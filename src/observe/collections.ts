@@ -76,15 +76,15 @@ export function createCollections(
 }
 
 /** Our word where the service says its own for it; our word from its mouth means something else there, or nothing. */
-const ourWord = <T extends string | null | undefined>(said: T, theirs: string, ours: string) =>
-  said === theirs ? ours : said === ours ? `${ours} (by another word)` : said
+const ourWord = <T extends string | null | undefined>(word: T, theirs: string, ours: string) =>
+  word === theirs ? ours : word === ours ? `${ours} (by another word)` : word
 
-const shown = (said: string | null | undefined) => (said == null ? said : printable(said))
+const shown = (word: string | null | undefined) => (word == null ? word : printable(word))
 
 /** Say a market in the words and scales that agents judge by, safe to show. Pure. */
 export function normalizeMarket(market: MarketResource, assumed: Assumptions): MarketResource {
-  const oracleWord = (said: string | null | undefined) =>
-    shown(ourWord(said, assumed.healthyOracleState, HEALTHY_ORACLE_STATE))
+  const oracleWord = (word: string | null | undefined) =>
+    shown(ourWord(word, assumed.healthyOracleState, HEALTHY_ORACLE_STATE))
   const { oracle } = market
   return {
     ...market,

@@ -231,8 +231,8 @@ export const closedForNow = (gate: Gate, isClosed: boolean): Gate =>
 export const gateOfRole = (role: Role, gate: () => Gate) => (): Gate => {
   const { pulled, ...found } = gate()
   const own = pulled?.filter((each) => each.role === undefined || each.role === role)
-  const said = own === undefined || own.length === 0 ? found : { ...found, pulled: own }
-  return found.pausedRoles?.includes(role) === true ? { ...said, paused: true } : said
+  const ofRole = own === undefined || own.length === 0 ? found : { ...found, pulled: own }
+  return found.pausedRoles?.includes(role) === true ? { ...ofRole, paused: true } : ofRole
 }
 
 /** Why nothing new may begin; `for_now` where that passes by itself, and refuses nothing; or null. Pure. */

@@ -32,13 +32,18 @@ const isAtOrAfter = (named: string | null | undefined, block: bigint): boolean =
   typeof named === 'string' && BigInt(named) >= block
 
 /** What the service's word comes to. */
-type Said = 'shows it' | 'does not show it yet' | 'contradicts it' | 'forgot the workflow' | 'does not answer'
+type ServiceView =
+  | 'shows it'
+  | 'does not show it yet'
+  | 'contradicts it'
+  | 'forgot the workflow'
+  | 'does not answer'
 
 /**
  * Compare the service's word with the postconditions that we froze at `prepared`: each is reported true, or denied, at a block
  * at or after ours. Pure.
  */
-function said({ awaiting, prepared }: Workflow, progress: WorkflowProgress): Said {
+function compare({ awaiting, prepared }: Workflow, progress: WorkflowProgress): ServiceView {
   invariant(awaiting !== undefined && prepared !== undefined, 'what is confirmed awaits something')
   if (progress.requestId !== prepared.answer.requestId || progress.status === 'failed')
     return 'contradicts it'
@@ -57,9 +62,9 @@ function said({ awaiting, prepared }: Workflow, progress: WorkflowProgress): Sai
   return isShown && progress.status === 'final_success' ? 'shows it' : 'does not show it yet'
 }
 
-async function ask(workflow: Workflow, requestId: string, deps: ConfirmDeps): Promise<Said> {
+async function ask(workflow: Workflow, requestId: string, deps: ConfirmDeps): Promise<ServiceView> {
   try {
-    return said(workflow, await deps.progress(requestId))
+    return compare(workflow, await deps.progress(requestId))
   } catch (error) {
     if (!(error instanceof RolekeeperError)) throw error
     return error.code === 'service.not_found' ? 'forgot the workflow' : 'does not answer'
@@ -119,7 +124,7 @@ const unknownBlocks = ({ id }: Workflow, ms: number) =>
     },
   )
 
-const unconfirmed = ({ id, proposal }: Workflow, word: Said, ms: number) => {
+const unconfirmed = ({ id, proposal }: Workflow, word: ServiceView, ms: number) => {
   const [done, fix] = isMetadata(proposal.workflowType)
     ? [
         'was taken by the service to be saved',

@@ -253,14 +253,18 @@ async function sendRaw(slot: Slot, { raw }: Attempt, deps: ResendDeps): Promise<
   }
   if (outcomes.some(({ outcome }) => outcome === 'accepted' || outcome === 'unknown')) return true
   // The nonce stays: a node that does not say so may have it, and the same bytes go out again.
-  const said = outcomes.map(({ node, outcome }) => `${node} ${outcome}`).join(', ')
+  const outcomeText = outcomes.map(({ node, outcome }) => `${node} ${outcome}`).join(', ')
   if (outcomes.every(({ outcome }) => outcome === 'nonce_too_low')) return true
   deps.alarm(
-    new RolekeeperError('broadcast.refused', `No node took nonce ${slot.nonce} of ${slot.signer}: ${said}.`, {
-      fix: 'check the signer’s balance and the fee cap; the same bytes are sent again.',
-      facts: { nonce: slot.nonce, signer: slot.signer },
-      retry: 'later',
-    }),
+    new RolekeeperError(
+      'broadcast.refused',
+      `No node took nonce ${slot.nonce} of ${slot.signer}: ${outcomeText}.`,
+      {
+        fix: 'check the signer’s balance and the fee cap; the same bytes are sent again.',
+        facts: { nonce: slot.nonce, signer: slot.signer },
+        retry: 'later',
+      },
+    ),
   )
   return true
 }

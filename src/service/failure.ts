@@ -92,10 +92,10 @@ function fixOfForbidden(call: Call): string {
 export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError {
   const json = readJson(reply.text)
   const parsed = serviceApiError.safeParse(json.ok ? json.value : null)
-  const said: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
-  const { code, retry, fix } = classify(reply.status, said.retryable, call)
-  const serviceCode = printable(said.code ?? 'none')
-  const requestId = printable(reply.requestId ?? said.requestId ?? 'none')
+  const body: Partial<ServiceApiError> = parsed.success ? parsed.data : {}
+  const { code, retry, fix } = classify(reply.status, body.retryable, call)
+  const serviceCode = printable(body.code ?? 'none')
+  const requestId = printable(reply.requestId ?? body.requestId ?? 'none')
   return new RolekeeperError(
     code,
     `The service at ${call.host} answered ${reply.status} (code ${serviceCode}, request ${requestId}) to ${call.method} ${call.path}.`,
@@ -107,8 +107,8 @@ export function failureOfReply(call: Call, reply: FailedReply): RolekeeperError 
         status: reply.status,
         serviceCode,
         requestId,
-        ...(said.message === undefined ? {} : { serviceMessage: printable(said.message) }),
-        ...(said.blockedReason == null ? {} : { blockedReason: printable(said.blockedReason) }),
+        ...(body.message === undefined ? {} : { serviceMessage: printable(body.message) }),
+        ...(body.blockedReason == null ? {} : { blockedReason: printable(body.blockedReason) }),
       },
     },
   )

@@ -150,10 +150,10 @@ export async function proveMaySign(
     (next) => async (given) => {
       const before = nowMs()
       const result = await next(given)
-      const said = Date.parse(
+      const serverMs = Date.parse(
         String(Reflect.get(Object(Reflect.get(Object(result.response), 'headers')), 'date')),
       )
-      if (!Number.isNaN(said)) aheadMs = said - (before + nowMs()) / 2
+      if (!Number.isNaN(serverMs)) aheadMs = serverMs - (before + nowMs()) / 2
       return result
     },
     { step: 'deserialize', priority: 'low' },

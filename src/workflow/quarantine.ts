@@ -13,11 +13,11 @@ export const failsForEver = ({ quarantined, strikes }: Workflow): boolean =>
  */
 export function giveUp(workflow: Workflow, nowMs: number): Workflow {
   const { quarantined, clearance, slots } = workflow
-  const said = quarantined?.note.message ?? 'Its steps fail.'
+  const cause = quarantined?.note.message ?? 'Its steps fail.'
   const left = (clearance?.allowances ?? []).map(
     ({ spender, token }) => ` Not looked at: ${spender} may still take ${token} from ${workflow.signer}.`,
   )
-  const note = { check: 'three_strikes', message: `${said}${left.join('')}` }
+  const note = { check: 'three_strikes', message: `${cause}${left.join('')}` }
   const ended = slots.map((slot) => ({ ...slot, state: 'final' as const }))
   return move({ ...workflow, slots: ended }, 'quarantined', nowMs, { note })
 }

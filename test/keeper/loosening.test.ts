@@ -6,14 +6,14 @@ import type { AgentConfig } from '../../src/config/config.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createPersonKey, looseningText, signText } from '../../src/guard/person.ts'
 import { changeHash } from '../../src/guard/policy/compare.ts'
-import type { Said } from '../../src/guard/policy/difference.ts'
+import type { Members } from '../../src/guard/policy/difference.ts'
 import { admitPolicy, approvalsFileOf, refusalOfLoosening } from '../../src/keeper/loosening.ts'
 import { SIGNER } from '../support/workflows.ts'
 
 const anna = createPersonKey()
 const ben = createPersonKey()
 const approvers = { anna: { key: anna.publicKey }, ben: { key: ben.publicKey } }
-const policyOf = (moved: string, approval: Said = {}): Said => ({
+const policyOf = (moved: string, approval: Members = {}): Members => ({
   version: '2',
   role: 'liquidator',
   approval,
@@ -49,7 +49,7 @@ function role(environment: 'production' | 'sandbox' = 'production', mode: AgentC
       return done
     },
     /** What a keeper that runs says of its file. */
-    refusalOfFile: (was: Said, is: Said) => refusalOfLoosening(agent, was, is),
+    refusalOfFile: (was: Members, is: Members) => refusalOfLoosening(agent, was, is),
     taken: () => JSON.parse(values.get(`loosened:liquidator:${SIGNER}`) ?? '[]'),
     approve: (name: string, privatePem: string, hash: string) =>
       writeFileSync(
@@ -57,12 +57,13 @@ function role(environment: 'production' | 'sandbox' = 'production', mode: AgentC
         `${JSON.stringify({ user: 'a@b', name, signature: signText(looseningText(hash), privatePem) })}\n`,
         { flag: 'a' },
       ),
-    starts: (said: Said, ...loosens: readonly string[]) =>
-      admitPolicy({ agent, said }, { ...deps, loosens }).then(
+    starts: (members: Members, ...loosens: readonly string[]) =>
+      admitPolicy({ agent, members }, { ...deps, loosens }).then(
         () => 'works',
         (error: unknown) => (error instanceof RolekeeperError ? error.code : String(error)),
       ),
-    refusal: (said: Said) => admitPolicy({ agent, said }, { ...deps, loosens: [] }).catch((error) => error),
+    refusal: (members: Members) =>
+      admitPolicy({ agent, members }, { ...deps, loosens: [] }).catch((error) => error),
   }
 }
 

@@ -219,7 +219,7 @@ function routingStep(
   }
   const nameOf = (market: Address) =>
     seen.deployment.markets.find(({ address }) => address === market)?.name ?? market
-  const said = (list: readonly Address[]) => (list.length === 0 ? 'nowhere' : list.map(nameOf).join(', '))
+  const text = (list: readonly Address[]) => (list.length === 0 ? 'nowhere' : list.map(nameOf).join(', '))
   const isStricter = step.direction === 'stricter'
   const next = isStricter ? kept : wanted
   return {
@@ -228,6 +228,6 @@ function routingStep(
     workflowType: 'role.vault_owner.vaultRoutingUpdate',
     input: { vaultAddress: vault.row.address, marketAddresses: next },
     from: there.join(),
-    changes: [{ field: 'routing', from: said(there), to: said(next) }],
+    changes: [{ field: 'routing', from: text(there), to: text(next) }],
   }
 }

@@ -17,16 +17,16 @@ export function recordSettings({ declared, vault }: SettingsAt, subject: string)
 }
 
 /** What the service does not say yet is nothing, not the word for it. */
-const said = <T>(value: T | null | undefined): T | 'nothing' => value ?? 'nothing'
+const orNothing = <T>(value: T | null | undefined): T | 'nothing' => value ?? 'nothing'
 
 function managementStep(
   wanted: NonNullable<SettingsAt['declared']['management']>,
   { address, assetManager }: VaultResource,
 ): SettingsStep | null {
   const there = {
-    managerName: said(assetManager?.name),
-    website: said(assetManager?.website),
-    logoUrl: said(assetManager?.logoUrl),
+    managerName: orNothing(assetManager?.name),
+    website: orNothing(assetManager?.website),
+    logoUrl: orNothing(assetManager?.logoUrl),
   }
   const changes = changesOf(there, wanted)
   if (changes.length === 0) return null
@@ -45,7 +45,7 @@ function classificationStep(
   wanted: NonNullable<SettingsAt['declared']['classification']>,
   { address, shareClass, riskScore }: VaultResource,
 ): SettingsStep | null {
-  const there = { shareClass: said(shareClass), riskScore: said(riskScore) }
+  const there = { shareClass: orNothing(shareClass), riskScore: orNothing(riskScore) }
   const isOfAnotherClass = shareClass != null && wanted.shareClass !== shareClass
   const isLessRisky = riskScore != null && wanted.riskScore < riskScore
   const changes = changesOf(there, wanted)

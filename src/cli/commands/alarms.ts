@@ -33,9 +33,9 @@ them took it. No keeper need run.
     const { isWellKnown } = await import('../../sign/well-known.ts')
     const config = await openRunConfig(file, { env: io.env, isWellKnown })
     const source = `rolekeeper ${config.deployment.namespace}`
-    const said = await Promise.all(config.alarms.map((target) => tell(target, source)))
+    const results = await Promise.all(config.alarms.map((target) => tell(target, source)))
     config.store?.close()
-    for (const one of said) {
+    for (const one of results) {
       const { name, kind, problem } = one
       io.out(
         json === true
@@ -43,8 +43,9 @@ them took it. No keeper need run.
           : `${problem === null ? 'ok    ' : 'failed'}  ${name}  ${kind}${problem === null ? '' : `  ${problem}`}\n`,
       )
     }
-    if (said.length === 0) io.err(`${file} names no target: add \`alarms\`, as config/example.yaml shows.\n`)
-    return said.length > 0 && said.every(({ problem }) => problem === null) ? EXIT.done : EXIT.failed
+    if (results.length === 0)
+      io.err(`${file} names no target: add \`alarms\`, as config/example.yaml shows.\n`)
+    return results.length > 0 && results.every(({ problem }) => problem === null) ? EXIT.done : EXIT.failed
   },
 })
 

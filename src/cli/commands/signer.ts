@@ -62,8 +62,8 @@ do, and does it with --yes.
     const signer = signerShownAs(address, known?.addresses ?? [], at)
     const isReleased = verb === 'release' && yes === true
     const by = isReleased ? { by: await releasedBy(place, signer, key) } : {}
-    const said = await orderAbout(place, { verb, signer, yes: yes === true, ...about, ...by }, at)
-    io.out(yes === true ? `${said}\n` : `${said}\nNothing was done; --yes does it.\n`)
+    const reply = await orderAbout(place, { verb, signer, yes: yes === true, ...about, ...by }, at)
+    io.out(yes === true ? `${reply}\n` : `${reply}\nNothing was done; --yes does it.\n`)
     return 0
   },
 })

@@ -4,9 +4,9 @@ import {
   directionOf,
   eachOf,
   listOf,
+  type Members,
   membersOf,
   ofSets,
-  type Said,
   type Sense,
   textOf,
 } from './difference.ts'
@@ -18,7 +18,7 @@ const NARROWER: Readonly<Record<string, Sense>> = { most: 'less', refill: 'less'
  * Compare `limits.allowances`: each holds beside all others, so one more lets less through. Those of one kind and name are
  * one allowance that changed, where each policy has just one. Pure.
  */
-export function compareAllowances(was: Said, is: Said): readonly Difference[] {
+export function compareAllowances(was: Members, is: Members): readonly Difference[] {
   const [before, after] = [was, is].map((each) => bySubject(membersOf(each.limits))) as [
     Allowances,
     Allowances,
@@ -35,16 +35,16 @@ export function compareAllowances(was: Said, is: Said): readonly Difference[] {
   })
 }
 
-type Allowances = ReadonlyMap<string, readonly Said[]>
+type Allowances = ReadonlyMap<string, readonly Members[]>
 
 /** What is limited of what: an allowance of calls is none of amounts. */
-const bySubject = ({ allowances }: Said): Allowances =>
+const bySubject = ({ allowances }: Members): Allowances =>
   Map.groupBy(
-    listOf(allowances).map((each): Said => ({ named: 'any', ...each })),
+    listOf(allowances).map((each): Members => ({ named: 'any', ...each })),
     ({ of, named, calls }) => `${of} ${named}${calls === undefined ? '' : ' calls'}`,
   )
 
-const compareOne = (path: string, was: Said, is: Said): readonly Difference[] =>
+const compareOne = (path: string, was: Members, is: Members): readonly Difference[] =>
   eachOf(new Map(Object.entries(was)), new Map(Object.entries(is))).flatMap(([key, old, now]) => {
     const sense = NARROWER[key]
     const direction = sense === undefined ? 'unknown' : directionOf(String(old), String(now), sense)

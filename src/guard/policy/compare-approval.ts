@@ -3,14 +3,14 @@ import {
   type Direction,
   differ,
   directionOf,
+  type Members,
   membersOf,
   ofSets,
-  type Said,
 } from './difference.ts'
 
 /** Compare when people are asked, and who they are: what is asked about more, or of more people, is narrower. Pure. */
-export function compareApproval(was: Said, is: Said): readonly Difference[] {
-  const [before, after] = [was, is].map((each) => membersOf(each.approval)) as [Said, Said]
+export function compareApproval(was: Members, is: Members): readonly Difference[] {
+  const [before, after] = [was, is].map((each) => membersOf(each.approval)) as [Members, Members]
   const always = ofSets(namesOf(before.always), namesOf(after.always), 'more')
   return [
     ...differ('approval.always', before.always, after.always, always),
@@ -36,7 +36,7 @@ function lower(was: unknown, is: unknown): Direction | null {
 }
 
 /** Compare above what people are asked; where nothing is said of a day, what is said of one workflow holds for it. Pure. */
-function compareAmounts(before: Said, after: Said): readonly Difference[] {
+function compareAmounts(before: Members, after: Members): readonly Difference[] {
   const [old, now] = [before, after].map(thresholdsOf) as [Thresholds, Thresholds]
   return [...new Set([...now.keys(), ...old.keys()])].flatMap((path) =>
     differ(path, old.get(path), now.get(path), lower(old.get(path), now.get(path))),
@@ -45,8 +45,8 @@ function compareAmounts(before: Said, after: Said): readonly Difference[] {
 
 type Thresholds = ReadonlyMap<string, unknown>
 
-function thresholdsOf({ aboveUsd, aboveUsdPerDay, ...said }: Said): Thresholds {
-  const [alone, perDay] = [membersOf(said.aboveAssets), membersOf(said.aboveAssetsPerDay)]
+function thresholdsOf({ aboveUsd, aboveUsdPerDay, ...approval }: Members): Thresholds {
+  const [alone, perDay] = [membersOf(approval.aboveAssets), membersOf(approval.aboveAssetsPerDay)]
   return new Map([
     ['approval.aboveUsd', aboveUsd] as const,
     ['approval.aboveUsdPerDay', aboveUsdPerDay ?? aboveUsd] as const,
@@ -58,7 +58,7 @@ function thresholdsOf({ aboveUsd, aboveUsdPerDay, ...said }: Said): Thresholds {
 }
 
 /** Who is there more may approve more; but with nobody, whoever writes to the records may. Pure. */
-function compareApprovers(was: Said, is: Said): readonly Difference[] {
+function compareApprovers(was: Members, is: Members): readonly Difference[] {
   const [names, now] = [Object.keys(was), Object.keys(is)]
   const wasNone = names.length === 0
   const isNone = now.length === 0

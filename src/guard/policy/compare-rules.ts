@@ -5,15 +5,15 @@ import {
   directionOf,
   eachOf,
   listOf,
+  type Members,
   membersOf,
   ofSets,
-  type Said,
   textOf,
 } from './difference.ts'
 
 /** Compare which calls are allowed, which are denied, and what they may do. Pure. */
-export function compareRules(was: Said, is: Said): readonly Difference[] {
-  const [before, after] = [was, is].map((each) => membersOf(each.guard)) as [Said, Said]
+export function compareRules(was: Members, is: Members): readonly Difference[] {
+  const [before, after] = [was, is].map((each) => membersOf(each.guard)) as [Members, Members]
   const [allowed, stillAllowed] = [before, after].map(({ allow }) => byType(listOf(allow))) as [Types, Types]
   // What a type may leave is nothing by itself where its calls came or went.
   const isKept = (type: string) => allowed.has(type) === stillAllowed.has(type)
@@ -26,16 +26,17 @@ export function compareRules(was: Said, is: Said): readonly Difference[] {
   ]
 }
 
-type Types = ReadonlyMap<string, readonly Said[]>
+type Types = ReadonlyMap<string, readonly Members[]>
 
-const byType = (list: readonly Said[]): Types => Map.groupBy(list, ({ workflowType }) => String(workflowType))
-const idOf = ({ id }: Said): string => String(id)
+const byType = (list: readonly Members[]): Types =>
+  Map.groupBy(list, ({ workflowType }) => String(workflowType))
+const idOf = ({ id }: Members): string => String(id)
 
 /** A type without rules is not allowed; with other rules, or in another order, its workflow is another one. */
 function compareType(
   type: string,
-  was: readonly Said[] | undefined,
-  is: readonly Said[] | undefined,
+  was: readonly Members[] | undefined,
+  is: readonly Members[] | undefined,
 ): readonly Difference[] {
   const path = `guard.allow[${type}]`
   const [ids, now] = [was?.map(idOf).join(', '), is?.map(idOf).join(', ')]
@@ -51,7 +52,7 @@ function compareType(
 }
 
 /** Gas limits and values sent, of which less is narrower; conditions; and all else, which is no amount: another call. */
-function compareRule(was: Said, is: Said): readonly Difference[] {
+function compareRule(was: Members, is: Members): readonly Difference[] {
   const { params: before, ...old } = was
   const { params: after, ...now } = is
   const path = `guard.allow[${idOf(is)}]`
@@ -78,9 +79,12 @@ function compareRule(was: Said, is: Said): readonly Difference[] {
 const mapOf = (value: unknown): ReadonlyMap<string, unknown> => new Map(Object.entries(membersOf(value)))
 
 /** All tests of a parameter hold together: one more lets less through, one less lets more. */
-function compareCondition(path: string, was: Said, is: Said, isSigned: boolean): readonly Difference[] {
-  const said = ({ eq, map, ...rest }: Said): Said => ({ ...rest, eq: map === undefined ? eq : { eq, map } })
-  const [before, after] = [said(was), said(is)]
+function compareCondition(path: string, was: Members, is: Members, isSigned: boolean): readonly Difference[] {
+  const unfolded = ({ eq, map, ...rest }: Members): Members => ({
+    ...rest,
+    eq: map === undefined ? eq : { eq, map },
+  })
+  const [before, after] = [unfolded(was), unfolded(is)]
   return [...new Set([...Object.keys(after), ...Object.keys(before)])].flatMap((test) => {
     const [old, now] = [before[test], after[test]]
     return differ(`${path}.${test}`, old, now, ofEntry(old, now, ofTest(test, old, now, isSigned)))
@@ -111,7 +115,7 @@ function partOf(text: string): readonly [part: string, of: string | null] {
 }
 
 /** What is denied more lets less through; a denial that is another one may deny anything. */
-function compareDenials(was: readonly Said[], is: readonly Said[]): readonly Difference[] {
+function compareDenials(was: readonly Members[], is: readonly Members[]): readonly Difference[] {
   return eachOf(Map.groupBy(was, idOf), Map.groupBy(is, idOf)).flatMap(([id, old, now]) =>
     differ(`guard.deny[${id}]`, old, now, ofEntry(old, now, 'unknown')),
   )
@@ -124,8 +128,8 @@ const ofEntry = (was: unknown, is: unknown, changed: Direction | null): Directio
 /** What must come in may be more; what may leave is exactly what is at stake, and budgets count by it. */
 function compareEffects(
   path: string,
-  before: readonly Said[] = [],
-  after: readonly Said[] = [],
+  before: readonly Members[] = [],
+  after: readonly Members[] = [],
 ): readonly Difference[] {
   const [[was], [is]] = [before, after]
   if (was === undefined || is === undefined) return differ(path, before, after, 'unknown')
@@ -144,7 +148,7 @@ function compareEffects(
 }
 
 /** How much of each token must come in; a token that is listed twice has no one amount. */
-const leastOf = ({ in: list }: Said): ReadonlyMap<string, string> =>
+const leastOf = ({ in: list }: Members): ReadonlyMap<string, string> =>
   new Map(
     [...Map.groupBy(listOf(list), ({ token }) => String(token))].map(([token, items]) => [
       token,

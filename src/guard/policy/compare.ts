@@ -2,7 +2,14 @@ import { contentHash } from '../content-hash.ts'
 import { compareAllowances } from './compare-allowances.ts'
 import { compareApproval } from './compare-approval.ts'
 import { compareRules } from './compare-rules.ts'
-import { type Difference, type Direction, directionOf, type Said, type Sense, textOf } from './difference.ts'
+import {
+  type Difference,
+  type Direction,
+  directionOf,
+  type Members,
+  type Sense,
+  textOf,
+} from './difference.ts'
 
 /** What the differences of two policies come to. */
 export type Change = Direction | 'same'
@@ -65,7 +72,7 @@ const NARROWER: readonly (readonly [path: string, narrower: Sense, absent?: 'ope
  * load, against one deployment. Pure.
  * @returns the differences, in the order of the new file; empty where both say the same.
  */
-export function comparePolicies(was: Said, is: Said): readonly Difference[] {
+export function comparePolicies(was: Members, is: Members): readonly Difference[] {
   const parts = [compareSettings, compareAllowances, compareApproval, compareRules]
   return parts.flatMap((compare) => compare(was, is))
 }
@@ -77,12 +84,12 @@ export function changeOf(differences: readonly Difference[]): Change {
 }
 
 /** Name a change of a policy by all that both say; 64 hex digits. Pure. */
-export const changeHash = (was: Said, is: Said): string => contentHash({ was, is })
+export const changeHash = (was: Members, is: Members): string => contentHash({ was, is })
 
 /** Sections of which single settings say nothing by themselves. */
 const OF_THEIR_OWN = /^(approval|limits\.allowances|guard\.(allow|deny|effects))$/
 
-function compareSettings(was: Said, is: Said): readonly Difference[] {
+function compareSettings(was: Members, is: Members): readonly Difference[] {
   const [before, after] = [leavesOf(was), leavesOf(is)]
   // With a budget for losses a price counts on both sides: of what is lost, and of what is won.
   const isMarked = [...before.keys(), ...after.keys()].some((path) => path.startsWith('limits.loss.'))
@@ -114,16 +121,16 @@ const isAt = (pattern: string, path: string): boolean => {
 }
 
 /** What a mapping says, by path; lists and what is empty are one value. Pure. */
-function leavesOf(said: unknown): ReadonlyMap<string, string> {
+function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
-  addLeaves(said, '', leaves)
+  addLeaves(value, '', leaves)
   return leaves
 }
 
-function addLeaves(said: unknown, path: string, leaves: Map<string, string>): void {
+function addLeaves(value: unknown, path: string, leaves: Map<string, string>): void {
   if (OF_THEIR_OWN.test(path)) return
   const entries =
-    said !== null && typeof said === 'object' && !Array.isArray(said) ? Object.entries(said) : []
-  if (entries.length === 0) leaves.set(path, textOf(said))
+    value !== null && typeof value === 'object' && !Array.isArray(value) ? Object.entries(value) : []
+  if (entries.length === 0) leaves.set(path, textOf(value))
   for (const [key, value] of entries) addLeaves(value, path === '' ? key : `${path}.${key}`, leaves)
 }

@@ -130,9 +130,9 @@ function pairsIn(file: unknown, bounds: readonly StrategyBound[]): readonly Pair
 
 /** What is said, or what counts where nothing is. */
 const orElse = (
-  said: readonly Found[],
+  listed: readonly Found[],
   { path, text }: { readonly path: readonly string[]; readonly text: string | undefined },
-): readonly Found[] => (said.length > 0 || text === undefined ? said : [{ path, text }])
+): readonly Found[] => (listed.length > 0 || text === undefined ? listed : [{ path, text }])
 
 function leavesOf(value: unknown, path: readonly string[]): readonly Found[] {
   if (typeof value === 'string') return [{ path, text: value }]

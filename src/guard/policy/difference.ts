@@ -12,7 +12,7 @@ export type Difference = {
 }
 
 /** A mapping of a file: every scalar is text. */
-export type Said = Readonly<Record<string, unknown>>
+export type Members = Readonly<Record<string, unknown>>
 
 /** Whether more of a setting lets more through, or less. */
 export type Sense = 'more' | 'less'
@@ -48,11 +48,12 @@ function amountOf(text: string): { readonly of: string; readonly amount: bigint 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The members of a mapping; none where it is no mapping. Pure. */
-export const membersOf = (value: unknown): Said =>
+export const membersOf = (value: unknown): Members =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? { ...value } : {}
 
 /** The mappings of a list; none where it is no list. Pure. */
-export const listOf = (value: unknown): readonly Said[] => (Array.isArray(value) ? value.map(membersOf) : [])
+export const listOf = (value: unknown): readonly Members[] =>
+  Array.isArray(value) ? value.map(membersOf) : []
 
 /** Each key of two maps, with what both have there. Pure. */
 export const eachOf = <T>(was: ReadonlyMap<string, T>, is: ReadonlyMap<string, T>) =>
@@ -65,8 +66,8 @@ export function differ(
   is: unknown,
   direction: Direction | null,
 ): readonly Difference[] {
-  const said = (value: unknown) => (value === undefined || value === null ? null : textOf(value))
-  const [old, now] = [said(was), said(is)]
+  const textOrNull = (value: unknown) => (value === undefined || value === null ? null : textOf(value))
+  const [old, now] = [textOrNull(was), textOrNull(is)]
   return direction === null || old === now ? [] : [{ path, direction, was: old, is: now }]
 }
 

@@ -221,9 +221,9 @@ function checkValue(
     const message = `The value is ${say(value)}, the last one ${say(last.value)}; the policy allows ${percent(moveBpsMax)} between them.`
     return refuse('value_moved_too_far', message)
   }
-  const said = chainValue()
-  if (said === null) return unread('the value')
-  const own = (said * 10n ** decimals) / 10n ** BigInt(chain.decimals)
+  const onChain = chainValue()
+  if (onChain === null) return unread('the value')
+  const own = (onChain * 10n ** decimals) / 10n ** BigInt(chain.decimals)
   if (!isApart(value, own, chain.apartBpsMax)) return null
   return refuse(
     'value_apart_from_chain',

@@ -36,8 +36,8 @@ export function askRoles({ subject, proposal, before, after }: About, vault: Add
     compare: (): Compared['fields'] | null => {
       const had = found?.was() ?? null
       if (grant === null || had === null) return null
-      const said = (is: boolean) => (is ? 'granted' : 'not granted')
-      return [{ name: `${grant.role} ${grant.account}`, was: said(had), wanted: said(grant.isGranted) }]
+      const text = (is: boolean) => (is ? 'granted' : 'not granted')
+      return [{ name: `${grant.role} ${grant.account}`, was: text(had), wanted: text(grant.isGranted) }]
     },
     checkState: (): Refusal | null => {
       if (grant === null || found === undefined) return null

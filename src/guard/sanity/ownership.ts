@@ -188,10 +188,10 @@ function routingAct(about: About): Act {
     ? input.marketAddresses.map((each: unknown) => asAddress(each) ?? zeroAddress)
     : []
   const listings = askListings(about, vaultOf(about), null)
-  const said = (list: readonly Address[]) => routeText(list, about)
+  const text = (list: readonly Address[]) => routeText(list, about)
   const compare = ({ routing }: VaultSetup) => {
     const isLooser = markets.some((market) => !routing.includes(market))
-    return [fieldOf('routing', said(routing), said(markets), isLooser)]
+    return [fieldOf('routing', text(routing), text(markets), isLooser)]
   }
   return {
     compare,

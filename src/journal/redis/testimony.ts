@@ -29,9 +29,9 @@ return 'OK'`
 /** Say on a server that has forgotten what was known of it. Where it is not taken, nothing follows. */
 export async function testify(line: Line, keys: Keys, testimony: Testimony): Promise<void> {
   const { instance, gen } = testimony
-  const said = [instance, JSON.stringify(testimony), gen]
+  const parameters = [instance, JSON.stringify(testimony), gen]
   try {
-    await line.call('EVAL', TESTIFY, 2, keys.forgotten, keys.meta, ...said)
+    await line.call('EVAL', TESTIFY, 2, keys.forgotten, keys.meta, ...parameters)
   } catch (error) {
     if (!(error instanceof LineFault)) throw error
   }

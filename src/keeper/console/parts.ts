@@ -141,7 +141,7 @@ function roleOf(
     openNonces: mine.flatMap(({ slots }) => slots).filter((slot) => slot.state === 'open').length,
     balance: seen === null ? null : `${(Number(seen.nativeBalanceWei) / 1e18).toFixed(4)} ETH`,
     block: seen === null ? null : String(seen.chain.blockNumber),
-    key: key?.said ?? null,
+    key: key?.code ?? null,
     safe: reasonsOf(signer.address, looked).map((reason) => ({
       check: reason.check,
       message: reason.message,

@@ -27,10 +27,10 @@ const FIX = 'set the time of this machine, and keep it: `timedatectl set-ntp tru
  */
 export function judgeClock({ nowMs, headMs, servers }: Times): Finding {
   const headAheadMs = headMs === null ? null : headMs - nowMs
-  const said = Object.entries(servers).flatMap(([name, aheadMs]) =>
+  const offsets = Object.entries(servers).flatMap(([name, aheadMs]) =>
     aheadMs === null ? [] : [{ name, aheadMs }],
   )
-  const off = said.toSorted((one, other) => Math.abs(other.aheadMs) - Math.abs(one.aheadMs))[0]
+  const off = offsets.toSorted((one, other) => Math.abs(other.aheadMs) - Math.abs(one.aheadMs))[0]
   const isWith = headAheadMs !== null && Math.abs(headAheadMs) <= OFF_MS_MAX
   const says = `${time(BigInt(Math.floor(nowMs / 1_000)))} here`
   if (off === undefined) {
@@ -40,7 +40,7 @@ export function judgeClock({ nowMs, headMs, servers }: Times): Finding {
     return passed('clock', '', message)
   }
   if (Math.abs(off.aheadMs) <= OFF_MS_NOTICED) {
-    const names = said.map(({ name }) => name).join(' and ')
+    const names = offsets.map(({ name }) => name).join(' and ')
     return passed('clock', '', `${says}, within ${span(OFF_MS_NOTICED)} of ${names}.`)
   }
   if (isWith || Math.abs(off.aheadMs) <= OFF_MS_MAX) {

@@ -104,8 +104,9 @@ function judgeNative(
         : [amountIn(members.priceMin), amountIn(members.priceMax)]
     if (low === null || high === null) return []
     const read = references.get(String(members.contract))
-    const said = read === undefined || !isHealthy(read) ? undefined : (read.priceWad * USD_MICROS) / WAD
-    const real = known?.[1] ?? said
+    const oracleUsdMicros =
+      read === undefined || !isHealthy(read) ? undefined : (read.priceWad * USD_MICROS) / WAD
+    const real = known?.[1] ?? oracleUsdMicros
     const written = low === high ? exactUsd(low) : `between ${exactUsd(low)} and ${exactUsd(high)}`
     const source = known === undefined ? `${String(members.contract)} says` : `the oracle of ${known[0]} says`
     const wrong = {

@@ -74,16 +74,16 @@ function judgeMarkets(rows: readonly MarketResource[], { deployment, chain }: Ru
       const fix = 'correct its address, or remove it: nothing is ever prepared for it.'
       return warned('market', about, { code: 'market.unknown', message, fix })
     }
-    const said = {
+    const theirs = {
       loanAsset: row.loanAssetAddress,
       collateralAsset: row.collateralAssetAddress,
       oracle: row.oracleAddress,
     }
     const wrong = (['loanAsset', 'collateralAsset', 'oracle'] as const).find(
-      (each) => (said[each]?.toLowerCase() ?? pinned[each]) !== pinned[each],
+      (each) => (theirs[each]?.toLowerCase() ?? pinned[each]) !== pinned[each],
     )
     if (wrong === undefined) return passed('market', about, 'tokens and oracle are the service’s.')
-    const real = said[wrong]?.toLowerCase()
+    const real = theirs[wrong]?.toLowerCase()
     const message = `deployment.markets[${index}].${wrong} is ${pinned[wrong]}, and the service says ${real}.`
     const swapped = real === pinned.loanAsset || real === pinned.collateralAsset ? ' They look swapped.' : ''
     const fix = `write \`${wrong}: "${real}"\` there.`

@@ -107,8 +107,8 @@ export async function readWorld(
     prices,
     references: new Map(
       others.flatMap(({ name, read }) => {
-        const said = read()
-        return said === null ? [] : [[name, said] as const]
+        const answer = read()
+        return answer === null ? [] : [[name, answer] as const]
       }),
     ),
     oracles: oracles.map(({ market, read }) => ({ market: market.name ?? market.address, read: read() })),
@@ -185,8 +185,8 @@ function askPlaces(
       ask(view('isAuthorized', each.address, [signer, LIQUIDATE, market.address], z.boolean())),
     )
     return (): May => {
-      const said = words.flatMap((word) => word() ?? [])
-      const byRegistry = said.length === 0 ? null : said.includes(true)
+      const answers = words.flatMap((word) => word() ?? [])
+      const byRegistry = answers.length === 0 ? null : answers.includes(true)
       const may = gate() === false ? true : gate() === null ? null : byRegistry
       return { at: nameOf(market), may, needs: 'the authorization "liquidate" of its registry' }
     }

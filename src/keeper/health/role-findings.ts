@@ -97,25 +97,25 @@ export function keyFinding({ role, signer, vitals }: RoleAtWork, monotonicMs: nu
   const where = { facet: 'key', about: role } as const
   const key = vitals.key()
   if (key === null) return { ...where, state: 'ok', message: 'none in shadow' }
-  if (key.said === 'ok') return { ...where, state: 'ok', message: 'signs' }
+  if (key.code === 'ok') return { ...where, state: 'ok', message: 'signs' }
   return {
     ...where,
     state: 'failing',
-    error: notSigning({ role, signer }, key.said, monotonicMs - key.sinceMs),
+    error: notSigning({ role, signer }, key.code, monotonicMs - key.sinceMs),
   }
 }
 
 const notSigning = (
   { role, signer }: { readonly role: Role; readonly signer: Address },
-  said: string,
+  code: string,
   ms: number,
 ) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} signs nothing for ${span(ms)} (${said}).`,
+    `The key of the ${role}'s signer ${signer} signs nothing for ${span(ms)} (${code}).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
-      facts: { role, signer, reason: said },
+      facts: { role, signer, reason: code },
       retry: 'later',
     },
   )

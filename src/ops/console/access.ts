@@ -60,8 +60,8 @@ const decoded = (text: string) => Buffer.from(text, 'base64url').toString()
  * log of any server, and the page takes it out of the address at once.
  */
 export function linkOf({ url, secret }: Place, user: string, nowMs: number): string {
-  const said = ['link', encoded(user), nowMs, randomBytes(12).toString('hex')].join('.')
-  return `${url}/#${encodeURIComponent(fastifyCookie.sign(said, secret))}`
+  const payload = ['link', encoded(user), nowMs, randomBytes(12).toString('hex')].join('.')
+  return `${url}/#${encodeURIComponent(fastifyCookie.sign(payload, secret))}`
 }
 
 /** What lets people in. Nothing of a session is kept here: it is in its cookie, signed. */

@@ -2,16 +2,20 @@ import { describe, expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
 import { policyEditorSchema } from '../../../src/config/policy.ts'
 import { changeOf, comparePolicies } from '../../../src/guard/policy/compare.ts'
-import { listOf, membersOf, type Said } from '../../../src/guard/policy/difference.ts'
+import { listOf, type Members, membersOf } from '../../../src/guard/policy/difference.ts'
 import { sectionsOf } from '../../../src/keeper/role-policy.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 /** One way to change a policy: where, by names that may hold dots, and what it says there then. */
-type Edit = { readonly path: string; readonly steps: readonly string[]; readonly apply: (said: Said) => Said }
+type Edit = {
+  readonly path: string
+  readonly steps: readonly string[]
+  readonly apply: (said: Members) => Members
+}
 
 /** What the schema of a role's policy takes, as JSON Schema writes it. */
-type Shape = Said
+type Shape = Members
 
 const at = (value: unknown, path: readonly string[], change: (was: unknown) => unknown): unknown => {
   const [first, ...rest] = path
@@ -98,7 +102,7 @@ function editsOf(said: unknown, given: Shape, path: readonly string[]): readonly
     ]
   }
   const members = membersOf(said)
-  const known = Object.assign({}, ...shapes.map(({ properties }) => membersOf(properties))) as Said
+  const known = Object.assign({}, ...shapes.map(({ properties }) => membersOf(properties))) as Members
   const other = shapes
     .map((shape) => membersOf(shape.additionalProperties))
     .find((each) => 'type' in each || 'anyOf' in each)
@@ -117,7 +121,7 @@ describe.each(agents.map((agent) => [agent.role, agent] as const))(
   'of the policy of the %s',
   (role, agent) => {
     const schema = membersOf(policyEditorSchema(agent.role, sectionsOf(agent, TOKENS)))
-    const shipped = policyOf(role) as Said
+    const shipped = policyOf(role) as Members
     const [rule] = listOf(membersOf(shipped.guard).allow)
     const short = edit(['guard', 'allow'], () => [rule]).apply(shipped)
     // With one of all that the schema takes, in the places where the shipped policy says nothing.

@@ -6,7 +6,7 @@ import { checkBudget } from '../../../src/guard/budget.ts'
 import { checkChanges } from '../../../src/guard/effects.ts'
 import { checkHeadAge } from '../../../src/guard/freshness.ts'
 import { changeOf, comparePolicies } from '../../../src/guard/policy/compare.ts'
-import type { Said } from '../../../src/guard/policy/difference.ts'
+import type { Members } from '../../../src/guard/policy/difference.ts'
 import { compileRuleset, type Ruleset } from '../../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../../src/keeper/role-policy.ts'
 import { aimOf, serve, textOf } from '../../lab/attacks/play.ts'
@@ -29,10 +29,10 @@ const ROLES = agents.map((agent) => {
   const schema = policySchema(agent.role, sectionsOf(agent, TOKENS))
   return {
     role: agent.role,
-    said: policyOf(agent.role) as Said,
+    said: policyOf(agent.role) as Members,
     cases: CASES.filter(([, , ruleset]) => ruleset.role === agent.role),
     /** Null for a policy that does not load. */
-    load: (said: Said): Ruleset | null => {
+    load: (said: Members): Ruleset | null => {
       const parsed = schema.safeParse(said)
       if (!parsed.success) return null
       try {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { changeOf, comparePolicies } from '../../../src/guard/policy/compare.ts'
-import { membersOf, type Said } from '../../../src/guard/policy/difference.ts'
+import { type Members, membersOf } from '../../../src/guard/policy/difference.ts'
 import { policyOf } from '../../support/policies.ts'
 
 const LIQUIDATOR = policyOf('liquidator')
 const ALLOCATOR = policyOf('allocator')
 
 /** A policy with another value at a path; undefined takes away what is there. */
-function changed(said: Said, path: string, value: unknown): Said {
+function changed(said: Members, path: string, value: unknown): Members {
   const draft = structuredClone(said)
   const steps = path.split('/')
   const last = steps.pop() ?? ''
@@ -19,12 +19,12 @@ function changed(said: Said, path: string, value: unknown): Said {
 }
 
 /** A policy that says nothing but this. */
-const saying = (path: string, value: string, role = 'liquidator'): Said => ({
+const saying = (path: string, value: string, role = 'liquidator'): Members => ({
   role,
   ...membersOf(path.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)),
 })
 
-const words = (was: Said, is: Said) =>
+const words = (was: Members, is: Members) =>
   comparePolicies(was, is).map(({ path, direction }) => `${direction} ${path}`)
 
 it('what is no mapping has no members', () => {
@@ -97,7 +97,7 @@ describe('two policies', () => {
 
   it('are narrower without a type of workflow, and wider with one more', () => {
     const rules = (list: 'allow' | 'effects') =>
-      (Reflect.get(LIQUIDATOR.guard, list) as readonly Said[]).filter(
+      (Reflect.get(LIQUIDATOR.guard, list) as readonly Members[]).filter(
         ({ workflowType }) => !String(workflowType).endsWith('settleLiquidationClaim'),
       )
     const less = {
@@ -110,7 +110,7 @@ describe('two policies', () => {
   })
 
   it('are unknown where a type has other rules', () => {
-    const [first, ...others] = Reflect.get(LIQUIDATOR.guard, 'allow') as readonly Said[]
+    const [first, ...others] = Reflect.get(LIQUIDATOR.guard, 'allow') as readonly Members[]
     const less = { ...LIQUIDATOR, guard: { ...LIQUIDATOR.guard, allow: others } }
     expect(first?.id).toBe('approve-repayment')
     expect(words(LIQUIDATOR, less)).toEqual(['unknown guard.allow[role.liquidator.liquidate]'])
@@ -171,7 +171,7 @@ describe('two policies', () => {
   })
 
   it('take a denial that is there twice for unknown', () => {
-    const denying = (...denials: readonly Said[]) => changed(ALLOCATOR, 'guard/deny', denials)
+    const denying = (...denials: readonly Members[]) => changed(ALLOCATOR, 'guard/deny', denials)
     const [one, other] = [
       { id: 'a', target: '$vault' },
       { id: 'a', target: '$self' },
@@ -266,9 +266,9 @@ describe('two policies', () => {
   })
 
   it('ask of what adds up as of one: each limit narrower where it is lower, or new', () => {
-    const asking = (section: Said) => ({ role: 'allocator', approval: section })
-    const between = (was: Said, is: Said) => words(asking(was), asking(is))
-    const [none, two, three]: Said[] = [{}, { beyond: '2 %' }, { beyond: '3 %' }]
+    const asking = (section: Members) => ({ role: 'allocator', approval: section })
+    const between = (was: Members, is: Members) => words(asking(was), asking(is))
+    const [none, two, three]: Members[] = [{}, { beyond: '2 %' }, { beyond: '3 %' }]
     if (none === undefined || two === undefined || three === undefined) throw new TypeError('three')
     expect(between(two, three)).toEqual(['wider approval.beyond'])
     expect(between(none, three)).toEqual(['narrower approval.beyond'])
@@ -297,16 +297,16 @@ describe('two policies', () => {
   })
 
   it('are as narrow as their rules: conditions, what comes in, and the order of calls', () => {
-    const ruled = (rules: readonly Said[], effects: Said = {}) => ({
+    const ruled = (rules: readonly Members[], effects: Members = {}) => ({
       role: 'liquidator',
       guard: {
         allow: rules.map((rule) => ({ workflowType: 'a', function: 'function f(uint256 b)', ...rule })),
         effects: [{ workflowType: 'a', out: [], in: [], ...effects }],
       },
     })
-    const rule = (b: Said, more: Said = {}) => ruled([{ id: 'r', params: { b }, ...more }])
+    const rule = (b: Members, more: Members = {}) => ruled([{ id: 'r', params: { b }, ...more }])
     const at = 'guard.allow[r]'
-    const cases: readonly (readonly [Said, Said, string | null])[] = [
+    const cases: readonly (readonly [Members, Members, string | null])[] = [
       [rule({ max: '9' }), rule({ max: '8' }), `narrower ${at}.params.b.max`],
       [rule({ min: '9' }), rule({ min: '8' }), `wider ${at}.params.b.min`],
       [rule({ max: '2 % of $args.c' }), rule({ max: '1 % of $args.c' }), `narrower ${at}.params.b.max`],
@@ -368,7 +368,7 @@ describe('allowances', () => {
   const one = { ...any, named: 'btc', most: '50,000 USD' }
   const calls = { of: 'function', named: 'liquidate', calls: '5', per: '1 h' }
   const day = { ...calls, calls: '20', per: '1 d' }
-  it.each<[string, readonly Said[], readonly Said[], string]>([
+  it.each<[string, readonly Members[], readonly Members[], string]>([
     ['one more', [any], [any, one], 'narrower'],
     ['the first', [], [any], 'narrower'],
     ['one less', [any, one], [one], 'wider'],
@@ -388,12 +388,12 @@ describe('allowances', () => {
     ['one window less', [calls, day], [day], 'wider'],
     ['one of two windows', [calls, day], [calls, { ...day, calls: '19' }], 'unknown'],
   ])('compare one by one: %s', (_name, was, is, change) => {
-    const limited = (allowances: readonly Said[]) => changed(LIQUIDATOR, 'limits/allowances', allowances)
+    const limited = (allowances: readonly Members[]) => changed(LIQUIDATOR, 'limits/allowances', allowances)
     expect(changeOf(comparePolicies(limited(was), limited(is)))).toBe(change)
   })
 
   it('say what changed of which', () => {
-    const limited = (each: Said) => changed(LIQUIDATOR, 'limits/allowances', [each])
+    const limited = (each: Members) => changed(LIQUIDATOR, 'limits/allowances', [each])
     expect(comparePolicies(limited(any), limited({ ...any, most: '90,000 USD' }))).toEqual([
       {
         path: 'limits.allowances[market any].most',

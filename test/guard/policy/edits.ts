@@ -1,4 +1,4 @@
-import { membersOf, type Said } from '../../../src/guard/policy/difference.ts'
+import { type Members, membersOf } from '../../../src/guard/policy/difference.ts'
 import { chance, pickFrom, whole } from '../../lab/fuzz/dice.ts'
 import type { Dice } from '../../lab/judgement/dice.ts'
 
@@ -28,7 +28,7 @@ function changeAmount(holder: Draft, key: string, dice: Dice): void {
   holder[key] = `${Math.round(is * 100) / 100}${unit}`
 }
 
-type Edit = (draft: Draft, original: Said, dice: Dice) => void
+type Edit = (draft: Draft, original: Members, dice: Dice) => void
 
 const changeSanity: Edit = (draft, _, dice) => {
   const { holder, key } = pickFrom(dice, amountsOf(Reflect.get(Object(draft.guard), 'sanity')))
@@ -134,7 +134,7 @@ const EDITS: readonly Edit[] = [
 ]
 
 /** A policy after one to so many edits, of what the role's judgement is limited by alone where that is asked for. */
-export function edited(policy: Said, times: number, dice: Dice, at?: 'sanity'): Draft {
+export function edited(policy: Members, times: number, dice: Dice, at?: 'sanity'): Draft {
   const draft: Draft = structuredClone({ ...policy })
   for (let count = 1 + whole(dice, times); count > 0; count -= 1) {
     try {

@@ -75,11 +75,11 @@ export function money(place, { money: sums }) {
     roles.querySelector('tbody'),
     Object.entries(sums.today ?? {}),
     ([role]) => role,
-    ([role, { saidUsdMicros: said, realizedUsdMicros, markedUsdMicros, gasUsdMicros }]) =>
+    ([role, { saidUsdMicros: expected, realizedUsdMicros, markedUsdMicros, gasUsdMicros }]) =>
       row(
         HEADS,
         role,
-        said === undefined ? '—' : micros(said),
+        expected === undefined ? '—' : micros(expected),
         h('strong', {}, micros(realizedUsdMicros)),
         micros(markedUsdMicros),
         micros(gasUsdMicros),
