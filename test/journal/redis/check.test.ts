@@ -8,6 +8,7 @@ import { readRedisJournal } from '../../../src/journal/redis/open-reads.ts'
 import { inOrder } from '../../support/in-order.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, storeAt, takeSeat } from '../../support/redis-fleet.ts'
+import { until } from '../../support/until.ts'
 
 let redis: TestRedis
 beforeAll(async () => {
@@ -75,13 +76,17 @@ inOrder('the start check of Redis', () => {
     while ((await redis.client().wait(1, 1_000)) !== 1);
     const store = openStore(storeAt(redis.port, 'main', 1))
     const journal = await journalOf(await takeSeat(store), store)
-    await journal.barrier()
+    // A busy machine may take longer than a replica has.
+    await until(() => journal.barrier())
     const { seq } = store.known()
     replica.pause()
-    await expect(journal.barrier()).rejects.toMatchObject({ code: 'journal.not_replicated', retry: 'later' })
+    await expect(journal.barrier()).rejects.toMatchObject({
+      code: expect.stringMatching(/^journal\.(not_replicated|unknown)$/),
+      retry: 'later',
+    })
     expect(store.known().seq).toBe(seq)
     replica.resume()
-    await journal.barrier()
+    await until(() => journal.barrier())
     expect(store.known().seq).toBeGreaterThan(seq)
     store.close()
     await replica.stop()

@@ -7,6 +7,7 @@ import { linkOf, readPlace } from '../../../src/ops/console/access.ts'
 import { type Console, startConsole } from '../../../src/ops/console/server.ts'
 import { type Browser, startBrowser } from '../../support/chromium.ts'
 import { sizeOf } from '../../support/page-growth.ts'
+import { unreadable } from '../../support/readable-page.ts'
 import { until } from '../../support/until.ts'
 
 /** An hour behind the machine of the page. */
@@ -111,7 +112,13 @@ function partsOf(number: number): Readonly<Record<string, unknown>> {
       rule: 'r',
       bandMin: 0.9,
       bandMax: 1.1,
-      sources: each(5, (source) => ({ source, text: '1', value: 1, asOfS: 1, check: null })),
+      sources: each(5, (source) => ({
+        source,
+        text: '1',
+        value: source.endsWith('-1') ? 3 : 1,
+        asOfS: 1,
+        check: source.endsWith('-0') ? 'source_out_of_bounds' : null,
+      })),
     })),
     lots: each(30, (id) => ({
       ...said(id),
@@ -193,6 +200,22 @@ it('shows what people wrote as text alone, and times by the clock of the keeper'
     .locator('.seen time', { hasText: /^\d+(\.\d)? s ago$/ })
     .first()
     .waitFor()
+})
+
+it('cuts nothing of a source that does not count, on a telephone', async () => {
+  await page.setViewportSize({ width: 360, height: 740 })
+  await goTo('nav')
+  const notCounted = page.locator('td .badge[data-state="failing"]')
+  await notCounted.filter({ hasText: 'source_out_of_bounds' }).first().waitFor()
+  await notCounted.filter({ hasText: 'too far from the median' }).first().waitFor()
+  expect(await unreadable(page)).toEqual([])
+  await page.setViewportSize({ width: 1_280, height: 800 })
+})
+
+it('folds the older of many alarms', async () => {
+  await goTo('health')
+  await page.locator('summary', { hasText: '42 older alarms' }).waitFor()
+  expect(await page.locator('[data-part="alarms"] .line').count()).toBe(8)
 })
 
 it('names the key of each view', async () => {

@@ -163,9 +163,9 @@ test('a change of a vault is announced for both collections that list it', async
       args: [1],
     }),
   )
-  const told = changes.filter(({ eventType }) => eventType !== 'activity.updated')
-  expect(told).toMatchObject([
-    { eventType: 'vaults.updated', subject: lower(growth) },
-    { eventType: 'tranches.updated', subject: lower(growth) },
-  ])
+  // What time changes elsewhere meanwhile, such as a fund's epoch that passes its close, is no change of the vault.
+  const ofVault = changes.filter(
+    ({ eventType, subject }) => subject === lower(growth) && eventType !== 'activity.updated',
+  )
+  expect(ofVault.map(({ eventType }) => eventType)).toEqual(['vaults.updated', 'tranches.updated'])
 })
