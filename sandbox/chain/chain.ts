@@ -54,8 +54,8 @@ const startMsMax = 30_000
 
 /**
  * Start anvil under a watchdog that ends it when this process does, by whatever cause.
- * Blocks, the receipts of the newest {@link BLOCKS_KEPT} and the latest state survive a restart; older states do not, and the state is saved every 5 s, so
- * a killed anvil comes back a few blocks behind: a reorg to everyone else. It starts mining each transaction at once.
+ * Blocks, the receipts of the newest {@link BLOCKS_KEPT} and the latest state survive a restart; older states do not, and the state is saved every 30 s, so
+ * a killed anvil comes back up to half a minute behind: a reorg to everyone else. It starts mining each transaction at once.
  * Throws `sandbox.chain_binary_missing`, `sandbox.chain_port_in_use`, `sandbox.chain_exited` or
  * `sandbox.chain_start_timeout`.
  */
@@ -120,7 +120,7 @@ export async function startChain({
 
 const ended = () =>
   new RolekeeperError('sandbox.chain_ended', "The sandbox's chain ended without being asked to.", {
-    fix: 'start the sandbox again; it goes on from the state saved last, a few blocks behind.',
+    fix: 'start the sandbox again; it goes on from the state saved last, up to half a minute behind.',
   })
 
 /** Wait for the watchdog's one line. */
