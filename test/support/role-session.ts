@@ -6,7 +6,7 @@ import { Secret } from '../../src/config/secrets/secret.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'
 import { startTestKeeper, type TestKeeper } from './keeper-scene.ts'
 import { createHeldClock, createPatientWorld, type PatientWorld } from './patient-world.ts'
-import { removeDirectory, sandboxDirectory } from './sandbox.ts'
+import { failRun, removeDirectory, sandboxDirectory } from './sandbox.ts'
 
 /** A sandbox that tells a scenario, and a keeper with every role beside it. */
 export type RoleSession = {
@@ -32,7 +32,7 @@ const straight = async (url: string) => url
 
 /**
  * Start a sandbox in a directory of its own, its weather at once; its world waits for the keeper where the machine is busy. A
- * trouble inside fails the test that runs.
+ * trouble inside fails the run.
  */
 export async function createRoleSession(
   scenario: Scenario,
@@ -48,9 +48,7 @@ export async function createRoleSession(
     clock,
     weather: 'at-once',
     onProgress: () => {},
-    onTrouble: (cause) => {
-      throw cause
-    },
+    onTrouble: failRun,
   })
   const written = sandboxConfig(directory)
   const nodes = [new Secret(await node(sandbox.info.rpcUrl))]

@@ -24,7 +24,13 @@ export type TestSandbox = Sandbox & {
 /** Make a directory for a sandbox; the caller removes it. */
 export const sandboxDirectory = () => mkdtempSync(join(tmpdir(), 'rolekeeper-sandbox-'))
 
-/** Start a sandbox in a directory. A trouble inside fails the test that runs. */
+/** Fail the run for a trouble that the world goes on from, so that no other test waits for a world that ended. */
+export const failRun = (cause: unknown): void =>
+  queueMicrotask(() => {
+    throw cause
+  })
+
+/** Start a sandbox in a directory. A trouble inside fails the run. */
 export async function startTestSandbox(directory: string): Promise<TestSandbox> {
   const sandbox = await startSandbox({
     directory,
@@ -33,9 +39,7 @@ export async function startTestSandbox(directory: string): Promise<TestSandbox> 
     clock: systemClock,
     weather: 'paused',
     onProgress: () => {},
-    onTrouble: (cause) => {
-      throw cause
-    },
+    onTrouble: failRun,
   })
   const { chain, deployment, keys, transactions, canonical } = sandbox
   const borrowerCalls = createBorrowerCalls(chain.rpcUrl, deployment, keys)

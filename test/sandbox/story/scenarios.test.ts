@@ -8,7 +8,7 @@ import { SCENARIOS, scenarioOf } from '../../../sandbox/story/scenarios.ts'
 import { story } from '../../../sandbox/story/story.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { SCENARIOS as JUDGED } from '../../lab/judgement/judgement.ts'
-import { removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
+import { failRun, removeDirectory, sandboxDirectory } from '../../support/sandbox.ts'
 
 const directory = sandboxDirectory()
 let sandbox: Sandbox
@@ -23,9 +23,7 @@ beforeAll(async () => {
     clock: systemClock,
     weather: 'at-once',
     onProgress: () => {},
-    onTrouble: (cause) => {
-      throw cause
-    },
+    onTrouble: failRun,
   })
 })
 afterAll(async () => {
