@@ -7,10 +7,17 @@
  * JSON, {@link ChainStarted}, once anvil listens; standard error gets anvil's own complaint if it exits before.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
-import { Socket } from 'node:net'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** What the watchdog says once the chain listens. */
@@ -22,13 +29,13 @@ const [binary = '', stateFile = '', chainId = '', port = '', network = '', block
   process.argv.slice(2)
 /** How anvil's dumps end; it keeps no states of older blocks in them. */
 const LAST_MEMBER = Buffer.from('"historical_states":null}')
-/** Anvil writes all of its state so often, and as it ends. */
+const dumpFile = `${stateFile}.part`
+/** Anvil writes all of its state so often, and as it ends; it answers nobody while it does. */
 const SAVED_EACH_S = '30'
-const pipe = `${stateFile}.pipe`
 const pidFile = `${stateFile}.pid`
 
 await endLeftover()
-const dumps = openDumps()
+promoteDump()
 
 const anvil = spawn(
   binary,
@@ -45,11 +52,11 @@ const anvil = spawn(
     ...['--prune-history', states],
     ...['--transaction-block-keeper', blocks],
     ...(existsSync(stateFile) ? ['--load-state', stateFile] : []),
-    ...['--dump-state', pipe, '--state-interval', SAVED_EACH_S],
+    ...['--dump-state', dumpFile, '--state-interval', SAVED_EACH_S],
   ],
   { stdio: ['ignore', 'pipe', 'pipe'] },
 )
-if (anvil.pid !== undefined) writeFileSync(pidFile, `${anvil.pid} ${process.pid}`)
+if (anvil.pid !== undefined) writeFileSync(pidFile, String(anvil.pid))
 
 let output = ''
 let complaint = ''
@@ -61,8 +68,8 @@ anvil.stderr.setEncoding('utf8').on('data', (text: string) => {
 anvil.on('error', (error) => {
   complaint = error.message
 })
-anvil.on('close', async (code) => {
-  await dumps.close()
+anvil.on('close', (code) => {
+  promoteDump()
   process.stderr.write(complaint, () => process.exit(code ?? 1))
 })
 
@@ -73,6 +80,7 @@ process.on('SIGINT', () => {})
 process.on('SIGHUP', () => {})
 process.on('SIGTERM', stop)
 process.stdin.on('close', stop).resume()
+setInterval(promoteDump, 1_000).unref()
 
 function listen(text: string) {
   output += text
@@ -91,76 +99,43 @@ function stop() {
 }
 
 /**
- * Take what anvil dumps, and make each that is whole the state to start from. Anvil answers nobody while it writes, so it writes
- * into memory, through a pipe: a disk that stalls for a minute would stop the chain for as long.
+ * Make anvil's latest dump the state to start from. Anvil writes in place, so a kill can leave half a file, which it
+ * would then refuse to load: only a whole dump replaces the one before.
  */
-function openDumps(): { readonly close: () => Promise<void> } {
-  rmSync(pipe, { force: true })
-  execFileSync('mkfifo', ['-m', '600', pipe])
-  const reader = new Socket({
-    fd: openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK),
-    writable: false,
-  })
-  // Without a writer of ours the pipe would end with the first dump.
-  const writer = openSync(pipe, constants.O_WRONLY)
-  let newest: Buffer | null = null
-  let saved: Promise<void> = Promise.resolve()
-  const save = async () => {
-    if (newest === null) return
-    const [part, dump] = [`${stateFile}.part`, newest]
-    newest = null
-    try {
-      await writeFile(part, dump)
-      await rename(part, stateFile)
-    } catch (error) {
-      complaint = String(error)
-    }
-  }
-  let parts: Buffer[] = []
-  // The last member may lie across chunks: what of it was read so far.
-  let tail = Buffer.alloc(0)
-  const take = (chunk: Buffer) => {
-    const seen = Buffer.concat([tail, chunk])
-    const at = seen.indexOf(LAST_MEMBER)
-    if (at < 0) {
-      parts.push(chunk)
-      tail = seen.subarray(1 - LAST_MEMBER.length)
-      return
-    }
-    const end = at + LAST_MEMBER.length - tail.length
-    newest = Buffer.concat([...parts, chunk.subarray(0, end)])
-    parts = []
-    tail = Buffer.alloc(0)
-    saved = saved.then(save)
-    if (end < chunk.length) take(chunk.subarray(end))
-  }
-  reader.on('data', take)
-  return {
-    close: async () => {
-      const ended = once(reader, 'close')
-      closeSync(writer)
-      await ended
-      await saved
-      rmSync(pipe, { force: true })
-    },
+function promoteDump() {
+  try {
+    if (isWhole(dumpFile)) renameSync(dumpFile, stateFile)
+  } catch {
+    // There is none, or a watchdog that is ending took it: the state before it stays.
   }
 }
 
-/** Let a watchdog that is ending save its state, and end an anvil whose watchdog was killed: it would go on by itself. */
+/** A dump is tens of megabytes of JSON an hour: what ends with its last member is whole, without parsing all of it. */
+function isWhole(file: string): boolean {
+  const end = Buffer.alloc(LAST_MEMBER.length)
+  const dump = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(dump)
+    return (
+      size > end.length &&
+      readSync(dump, end, 0, end.length, size - end.length) > 0 &&
+      end.equals(LAST_MEMBER)
+    )
+  } finally {
+    closeSync(dump)
+  }
+}
+
+/** End an anvil whose watchdog was killed: it would go on writing this state. */
 async function endLeftover() {
   if (!existsSync(pidFile)) return
-  const [pid = 0, watchdog = 0] = readFileSync(pidFile, 'utf8').split(' ').map(Number)
-  while (isOurs(watchdog)) await sleep(20)
-  if (isOurs(pid)) {
-    const dumps = openDumps()
-    for (let waitedMs = 0; isOurs(pid); waitedMs += 20) {
-      if (waitedMs === 0) signal(pid, 'SIGTERM')
-      if (waitedMs === graceMs) signal(pid, 'SIGKILL')
-      await sleep(20)
-    }
-    await dumps.close()
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  for (let waitedMs = 0; isOurs(pid); waitedMs += 20) {
+    if (waitedMs === 0) signal(pid, 'SIGTERM')
+    if (waitedMs === graceMs) signal(pid, 'SIGKILL')
+    await sleep(20)
   }
-  rmSync(pidFile, { force: true })
+  rmSync(pidFile)
 }
 
 function signal(pid: number, name: 'SIGTERM' | 'SIGKILL') {
@@ -171,14 +146,14 @@ function signal(pid: number, name: 'SIGTERM' | 'SIGKILL') {
   }
 }
 
-/** A pid is reused in time, so the process must also be running on this state: a watchdog, or its anvil. */
+/** A pid is reused in time, so the process must also be running on this state. */
 function isOurs(pid: number): boolean {
   try {
     const command =
       process.platform === 'linux'
         ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
         : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
-    return command.includes(binary) && command.includes(stateFile)
+    return command.includes(binary) && command.includes(dumpFile)
   } catch {
     return false
   }

@@ -212,7 +212,9 @@ it('cuts nothing of a source that does not count, on a telephone', async () => {
   await page.setViewportSize({ width: 1_280, height: 800 })
 })
 
-it('folds the older of many alarms', async () => {
+it('counts every alarm of late, and folds the older of many', async () => {
+  await goTo('overview')
+  await page.locator('.glance', { hasText: '50 to look at' }).waitFor()
   await goTo('health')
   await page.locator('summary', { hasText: '42 older alarms' }).waitFor()
   expect(await page.locator('[data-part="alarms"] .line').count()).toBe(8)

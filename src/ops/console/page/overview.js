@@ -5,12 +5,18 @@ import { roleSwitch } from './switches.js'
 /** An alarm of before, that no facet stands for, is in the list of all of them. */
 const ALARM_MS_MAX = 600_000
 
-/** What somebody has to look at, before all else. */
+/** Of the alarms of late so many are shown; all of them count. */
+const ALARMS_SHOWN = 3
+
+/** What somebody has to look at, before all else, and how much more there is of it. */
 function attention({ facets = [], approvals = [], alarms = [] }) {
   const failing = facets.filter(
     ({ facet, state, because }) => facet !== 'approvals' && state !== 'ok' && because === undefined,
   )
-  return [
+  const recent = alarms.filter(
+    ({ at, facet }) => facet === undefined && nowMs() - Date.parse(at) < ALARM_MS_MAX,
+  )
+  const lines = [
     ...failing.map(({ facet, about, state, message, fix }) => ({
       key: `facet ${facet}/${about}`,
       state,
@@ -25,18 +31,16 @@ function attention({ facets = [], approvals = [], alarms = [] }) {
       text: summary,
       href: '#/approvals',
     })),
-    ...alarms
-      .filter(({ at, facet }) => facet === undefined && nowMs() - Date.parse(at) < ALARM_MS_MAX)
-      .slice(0, 3)
-      .map(({ at, code, message, fix }) => ({
-        key: `${code} ${at}`,
-        state: 'warning',
-        title: code,
-        text: message,
-        fix,
-        atMs: Date.parse(at),
-      })),
+    ...recent.slice(0, ALARMS_SHOWN).map(({ at, code, message, fix }) => ({
+      key: `${code} ${at}`,
+      state: 'warning',
+      title: code,
+      text: message,
+      fix,
+      atMs: Date.parse(at),
+    })),
   ]
+  return { lines, more: Math.max(0, recent.length - ALARMS_SHOWN) }
 }
 
 export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
@@ -55,9 +59,9 @@ export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
 export function overview(place, parts) {
   const { roles = [], workflows: flows = [], money, keeper } = parts
   if (keeper === undefined) return
-  const lines = attention(parts)
+  const { lines, more } = attention(parts)
   const failing = lines.filter(({ state }) => state === 'failing').length
-  const others = lines.length - failing
+  const others = lines.length - failing + more
   const word = failing > 0 ? 'failing' : others > 0 ? 'warning' : 'ok'
   const counts = [failing > 0 ? `${failing} failing` : '', others > 0 ? `${others} to look at` : '']
   const said = counts.filter(Boolean).join(', ') || 'All is well'
