@@ -123,7 +123,8 @@ function admit({ keys, sessions, take }: HttpDeps, request: FastifyRequest, repl
 
 function fail({ onCrash }: HttpDeps, reply: FastifyReply, error: unknown): FastifyReply {
   const failure = toApiError(error)
-  if (failure.status === 500) onCrash(error)
+  // A failure that was asked for is none of the service's own.
+  if (failure.status === 500 && failure !== error) onCrash(error)
   if (failure.retryAfterS !== undefined) reply.header('retry-after', failure.retryAfterS)
   return send(reply, failureAnswer(failure, reply.request.id))
 }

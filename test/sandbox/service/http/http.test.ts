@@ -570,11 +570,13 @@ inOrder('a service over HTTP', () => {
 
     it('fails on request, without an effect, and answers late on request', async () => {
       const headers = { ...secretHeaders, 'idempotency-key': newKey() }
-      f.service.setFault({ fail: { path: /prepare/, status: 429 } })
+      const before = f.crashes.length
+      f.service.setFault({ fail: { path: /prepare/, status: 500 } })
       expect(code(await f.post('/v1/workflows/prepare', liquidation(), headers))).toEqual([
-        429,
+        500,
         'injected_fault',
       ])
+      expect(f.crashes).toHaveLength(before)
       f.service.setFault({ latencyMs: 50 })
       const startedMs = performance.now()
       expect((await f.post('/v1/workflows/prepare', liquidation(), headers)).status).toBe(200)
