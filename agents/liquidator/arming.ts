@@ -89,23 +89,19 @@ function askFacts(
     wrongPrice(market, oracle(answers)?.priceWad ?? null)
 }
 
-function wrongDecimals(
-  asset: string,
-  claimed: number | null | undefined,
-  real: number | null,
-): string | null {
-  if (claimed === real && real !== null) return null
-  return `the service says that its ${asset} asset has ${claimed ?? 'unknown'} decimals, the chain says ${real ?? 'nothing'}. Fix: correct the one that is wrong; no figure of it can be trusted.`
+function wrongDecimals(asset: string, claim: number | null | undefined, real: number | null): string | null {
+  if (claim === real && real !== null) return null
+  return `the service says that its ${asset} asset has ${claim ?? 'unknown'} decimals, the chain says ${real ?? 'nothing'}. Fix: correct the one that is wrong; no figure of it can be trusted.`
 }
 
 function wrongPrice(market: MarketResource, realWad: bigint | null): string | null {
-  const claimed = market.oracle?.priceWad ?? null
-  if (claimed === null || realWad === null) {
-    return `its price is ${claimed ?? 'unknown'} by the service and ${realWad ?? 'unknown'} by its oracle. Fix: see why one of them does not answer.`
+  const claim = market.oracle?.priceWad ?? null
+  if (claim === null || realWad === null) {
+    return `its price is ${claim ?? 'unknown'} by the service and ${realWad ?? 'unknown'} by its oracle. Fix: see why one of them does not answer.`
   }
-  return agree(BigInt(claimed), realWad)
+  return agree(BigInt(claim), realWad)
     ? null
-    : `its price is ${claimed} by the service and ${realWad} by its oracle: ${likelyCause(BigInt(claimed), realWad, market)}.`
+    : `its price is ${claim} by the service and ${realWad} by its oracle: ${likelyCause(BigInt(claim), realWad, market)}.`
 }
 
 type Sampled = {
@@ -158,11 +154,11 @@ function firstWrong(
   const price: Price = { priceWad: BigInt(priceWad), loanDecimals, collateralDecimals }
   for (const { position, chainHealthWad } of sample) {
     const ours = healthFactorWad({ ...position, liquidationThresholdBps }, price)
-    const claimed = [
+    const claims = [
       ['the service', position.healthWad],
       ['the chain', chainHealthWad(answers)],
     ] as const
-    for (const [who, theirs] of claimed) {
+    for (const [who, theirs] of claims) {
       if (theirs === null) return `${who} gives no health factor of ${position.borrower}.`
       if (agree(ours, theirs)) continue
       return `by the service's figures the health factor of ${position.borrower} is ${ours}, ${who} says ${theirs}: ${likelyCause(ours, theirs, market)}.`

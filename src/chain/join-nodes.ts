@@ -253,14 +253,18 @@ function createReads(
       const parent = await (request.at === undefined ? recent() : headerOf(request.at))
       const order = orderSimulation(request, parent, chainId, clock.nowMs())
       const block = order.parentHash
-      const simulated = await ask({ method: 'eth_simulateV1', block, ask: (node) => simulateOn(node, order) })
-      if (!('rejected' in simulated)) return simulated
+      const simulation = await ask({
+        method: 'eth_simulateV1',
+        block,
+        ask: (node) => simulateOn(node, order),
+      })
+      if (!('rejected' in simulation)) return simulation
       throw new RolekeeperError(
         'node.simulation_rejected',
-        `The nodes would not simulate: ${simulated.rejected}.`,
+        `The nodes would not simulate: ${simulation.rejected}.`,
         {
           fix: 'nothing, when it passes by itself; else check the signer: its balance, its nonce and the fee cap.',
-          facts: { reason: simulated.rejected },
+          facts: { reason: simulation.rejected },
           retry: 'now',
         },
       )

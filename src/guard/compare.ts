@@ -41,11 +41,11 @@ export async function compare(
 const changesOf = ({ fields, asset }: Compared, scene: Scene): readonly ShownChange[] =>
   fields.map(({ name, was, wanted }) => ({
     field: nameAll(name, scene),
-    from: was === null ? null : written(name, was, asset, scene),
-    to: written(name, wanted, asset, scene),
+    from: was === null ? null : valueText(name, was, asset, scene),
+    to: valueText(name, wanted, asset, scene),
   }))
 
-function written(name: string, value: string, asset: Address | undefined, scene: Scene): string {
+function valueText(name: string, value: string, asset: Address | undefined, scene: Scene): string {
   if (asAddress(value) !== undefined) return nameAll(value, scene)
   const figure = asUint(value)
   if (figure === undefined) return value

@@ -24,7 +24,7 @@ export function createReleases(
     readonly policy: Pick<RolePolicy, 'approval'> | RolekeeperError
   }[],
 ): Releases {
-  const collected = new Map<Address, { readonly text: string; readonly by: readonly Identity[] }>()
+  const releases = new Map<Address, { readonly text: string; readonly by: readonly Identity[] }>()
   return (signer, reasons, by) => {
     const asked: (Approvers & { readonly role: string })[] = []
     for (const { agent, policy } of candidates) {
@@ -47,9 +47,9 @@ export function createReleases(
         `A policy names approvers, and who releases ${signer} is none of ${[...names].join(', ')}, or signed for other reasons than stand now. Fix: rolekeeper signer release ${signer} --yes --key FILE of one of them.`,
       )
     }
-    const before = collected.get(signer)
+    const before = releases.get(signer)
     const all = [...(before?.text === text ? before.by : []), by]
-    collected.set(signer, { text, by: all })
+    releases.set(signer, { text, by: all })
     const missing = asked.flatMap(({ role, approvers, quorum }) => {
       const given = whoReleases(text, all, { approvers })
       const left = Object.keys(approvers).filter((name) => !given.includes(name))

@@ -172,8 +172,8 @@ async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): 
       sender.callOf(request),
       `the answer does not fit at ${firstIssuePath(parsed.error, 'answer')}`,
     )
-  const stamped = withFreshness.safeParse(parsed.data)
-  return { bytes: text, answer: parsed.data, freshness: stamped.success ? stamped.data.freshness : null }
+  const withStamp = withFreshness.safeParse(parsed.data)
+  return { bytes: text, answer: parsed.data, freshness: withStamp.success ? withStamp.data.freshness : null }
 }
 
 function requestOf(id: OperationId, call: AnyCall, assumed: Assumptions): ServiceRequest {

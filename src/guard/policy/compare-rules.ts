@@ -80,11 +80,11 @@ const mapOf = (value: unknown): ReadonlyMap<string, unknown> => new Map(Object.e
 
 /** All tests of a parameter hold together: one more lets less through, one less lets more. */
 function compareCondition(path: string, was: Members, is: Members, isSigned: boolean): readonly Difference[] {
-  const unfolded = ({ eq, map, ...rest }: Members): Members => ({
+  const unfold = ({ eq, map, ...rest }: Members): Members => ({
     ...rest,
     eq: map === undefined ? eq : { eq, map },
   })
-  const [before, after] = [unfolded(was), unfolded(is)]
+  const [before, after] = [unfold(was), unfold(is)]
   return [...new Set([...Object.keys(after), ...Object.keys(before)])].flatMap((test) => {
     const [old, now] = [before[test], after[test]]
     return differ(`${path}.${test}`, old, now, ofEntry(old, now, ofTest(test, old, now, isSigned)))

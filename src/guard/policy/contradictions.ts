@@ -130,9 +130,9 @@ function pairsIn(file: unknown, bounds: readonly StrategyBound[]): readonly Pair
 
 /** What is said, or what counts where nothing is. */
 const orElse = (
-  listed: readonly Found[],
+  found: readonly Found[],
   { path, text }: { readonly path: readonly string[]; readonly text: string | undefined },
-): readonly Found[] => (listed.length > 0 || text === undefined ? listed : [{ path, text }])
+): readonly Found[] => (found.length > 0 || text === undefined ? found : [{ path, text }])
 
 function leavesOf(value: unknown, path: readonly string[]): readonly Found[] {
   if (typeof value === 'string') return [{ path, text: value }]

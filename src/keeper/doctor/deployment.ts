@@ -75,8 +75,8 @@ export function judgeTokens(rows: readonly AssetResource[], { assets }: Deployme
       row.decimals === decimals
         ? (['symbol', symbol, row.symbol] as const)
         : (['decimals', decimals, row.decimals] as const)
-    const [name, configured, real] = wrong
-    const message = `deployment.assets[${index}].${name} is ${configured}, and the service says ${real} for ${address}.`
+    const [name, pinnedValue, real] = wrong
+    const message = `deployment.assets[${index}].${name} is ${pinnedValue}, and the service says ${real} for ${address}.`
     const fix = `write \`${name}: "${real}"\` there if the chain says so too.`
     return [
       warned(name === 'symbol' ? 'symbol' : 'units', symbol, {

@@ -25,7 +25,7 @@ export type Facets = {
 }
 
 /** A facet as it is, since when it is so by the monotonic clock, and the code that was last made known. */
-type Known = { readonly facet: Facet; readonly foundAtMs: number; readonly announced: string }
+type Known = { readonly facet: Facet; readonly foundAtMs: number; readonly announcedCode: string }
 
 /**
  * Create the facets. Each is as it was found last; a change that lasts is made known by a line of the log, an event and, where
@@ -58,15 +58,15 @@ export function createFacets({ find, clock, log, reports }: FacetsDeps): Facets 
         const monotonicMs = clock.monotonicMs()
         const foundAtMs = before?.facet.code === facet.code ? before.foundAtMs : monotonicMs
         const isSettled = monotonicMs - foundAtMs >= settleMs(finding)
-        const announced = before?.announced ?? 'ok'
-        if (isSettled && facet.code !== announced) announce(facet)
+        const announcedCode = before?.announcedCode ?? 'ok'
+        if (isSettled && facet.code !== announcedCode) announce(facet)
         if (isSettled && finding.state !== 'ok' && finding.isSaid !== true && facet.because === undefined)
           reports.alarm(finding.error, key)
-        next.set(key, { facet, foundAtMs, announced: isSettled ? facet.code : announced })
+        next.set(key, { facet, foundAtMs, announcedCode: isSettled ? facet.code : announcedCode })
       }
       // What was not well is over where it is looked at no more: its pause was taken back, its seat is another's.
-      for (const [key, { facet, announced }] of known) {
-        if (next.has(key) || announced === 'ok') continue
+      for (const [key, { facet, announcedCode }] of known) {
+        if (next.has(key) || announcedCode === 'ok') continue
         const { facet: name, about } = facet
         announce({
           facet: name,
