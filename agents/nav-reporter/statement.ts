@@ -1,4 +1,5 @@
 import { parse as parseCsv } from 'csv-parse/sync'
+import { moment } from '../../src/readable.js'
 import type { Stop } from '../agent.ts'
 
 /** A text that was answered, when, Unix milliseconds, and by which signature where one is demanded. */
@@ -30,8 +31,8 @@ const stop = (check: string, message: string): Stop => ({ check, message })
  * @param decimals of the source's number.
  * @param wanted decimals of the report.
  * @returns its statements, at least one; or why there is none, or what is wrong with the first that is none:
- *   `source_not_json`, `source_not_csv`, `source_without_value`, `source_without_date`, `source_negative` or
- *   `source_not_number`. Nothing of the text is quoted.
+ *   `source_not_json`, `source_not_csv`, `source_without_value`, `source_without_date`, `source_negative`,
+ *   `source_not_number` or `source_ambiguous`. Nothing of the text is quoted.
  */
 export function readStatements(
   text: string,
@@ -42,9 +43,14 @@ export function readStatements(
   const found = layout.format === 'json' ? readJson(text, layout) : readCsv(text, layout)
   if ('check' in found) return found
   const stated: Statement[] = []
+  const values = new Map<number, bigint>()
   for (const one of found) {
     const read = readStatement(one, layout, decimals, wanted)
     if ('check' in read) return read
+    const { value, asOfS } = read
+    if ((values.get(asOfS) ?? value) !== value)
+      return stop('source_ambiguous', `It states two values for ${moment(asOfS)}.`)
+    values.set(asOfS, value)
     stated.push(read)
   }
   return stated
@@ -94,6 +100,9 @@ function readJson(text: string, { history, value, asOf }: Layout): readonly Foun
   try {
     // Some editors put a byte order mark first.
     root = JSON.parse(text.replace(/^\uFEFF/, ''), keepNumbersAsWritten)
+    const names = [...text.matchAll(STRING)].filter(([, colon]) => colon !== undefined)
+    if (names.length > membersIn(root))
+      return stop('source_ambiguous', 'An object in its answer has a member twice.')
   } catch {
     return stop('source_not_json', 'Its answer is not JSON.')
   }
@@ -102,6 +111,16 @@ function readJson(text: string, { history, value, asOf }: Layout): readonly Foun
     return stop('source_without_value', `It has no list of values at ${history}.`)
   }
   return list.map((one: unknown) => ({ value: textAt(one, value), asOf: textAt(one, asOf) }))
+}
+
+/** Each string of a JSON text; one that a colon follows is the name of a member. */
+const STRING = /"(?:[^"\\]|\\.)*"(\s*:)?/g
+
+/** How many members a value has, all the way down. */
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inside = Object.values(value).reduce<number>((sum, each) => sum + membersIn(each), 0)
+  return inside + (Array.isArray(value) ? 0 : Object.keys(value).length)
 }
 
 /** Numbers stay the text that they were: a float would lose digits. */
@@ -135,7 +154,9 @@ function readCsv(text: string, { value, asOf }: Layout): readonly Found[] | Stop
   const delimiter = DELIMITERS.find((each) => first.includes(each)) ?? ','
   let rows: readonly string[][]
   try {
-    rows = parseCsv(text, { bom: true, delimiter, skip_empty_lines: true, trim: true })
+    // Spreadsheets leave lines of empty cells at the end.
+    const emptyLines = { skip_empty_lines: true, skip_records_with_empty_values: true }
+    rows = parseCsv(text, { bom: true, delimiter, trim: true, ...emptyLines })
   } catch {
     return stop('source_not_csv', 'Not every line has the columns of its first, or a quote is not closed.')
   }

@@ -5,8 +5,8 @@ import { RolekeeperError } from '../../errors.ts'
 import { span } from '../../readable.js'
 import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from './finding.ts'
 
-/** A node that is further behind the best of them shows another state than the others decide by. */
-const BEHIND_MAX = 5n
+/** A node that is further behind the others, or ahead of them, shows another state than they decide by. */
+const APART_MAX = 5n
 /** An old head is a chain that stands still, or a node that does. */
 const HEAD_AGE_MS_MAX = 60_000
 
@@ -40,7 +40,7 @@ export async function examineNodes(
   )
   try {
     const heads = seen.flatMap((each) => ('node' in each ? [each.node.head] : []))
-    const best = heads.reduce((most, { number }) => (number > most ? number : most), 0n)
+    const best = reachedBy(heads.map(({ number }) => number))
     const odd = await apartFrom(seen)
     const judged = seen.map((each) => judgeNode(each, { best, odd, finality, nowMs: nowMs() }))
     const good = judged.filter(({ state }, index) => state === 'ok' && seen[index]?.reads === true).length
@@ -53,6 +53,12 @@ export async function examineNodes(
   } finally {
     await Promise.all(seen.map((each) => ('node' in each ? each.node.close() : undefined)))
   }
+}
+
+/** The highest block that is no single node's word, where there are enough of them. */
+function reachedBy(numbers: readonly bigint[]): bigint {
+  const [highest = 0n, second = highest] = numbers.toSorted((one, other) => (one > other ? -1 : 1))
+  return numbers.length > 2 ? second : highest
 }
 
 /** Find the nodes that have another block than most at a height that all of them have. */
@@ -94,6 +100,14 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
     return failedBy('node', name, error, fix)
   }
   const { head, finalized, simulates } = seen.node
+  // What it is asked at its head, it may lack for that.
+  if (head.number - best > APART_MAX) {
+    return warned('node', name, {
+      code: 'node.ahead',
+      message: `Node ${name} is at block ${head.number}, ${head.number - best} ahead of all others; ${APART_MAX} is the limit.`,
+      fix: `see whether its block is one of this chain, and the others lag; if not, name another node as ${path}.`,
+    })
+  }
   if (simulates !== null) return failedBy('node', name, simulates)
   if (seen.reads && finality === 'finalized' && finalized === null) {
     return failed('node', name, {
@@ -110,10 +124,10 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
     })
   }
   const behind = best - head.number
-  if (behind > BEHIND_MAX) {
+  if (behind > APART_MAX) {
     return warned('node', name, {
       code: 'node.behind',
-      message: `Node ${name} is at block ${head.number}, ${behind} blocks behind the best of them; ${BEHIND_MAX} is the limit.`,
+      message: `Node ${name} is at block ${head.number}, ${behind} blocks behind the best of them; ${APART_MAX} is the limit.`,
       fix: `wait until it has caught up, or name another node as ${path}.`,
     })
   }

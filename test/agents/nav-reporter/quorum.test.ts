@@ -18,6 +18,13 @@ describe('a statement', () => {
     expect(readStatements(text, JSON_LAYOUT, 0, 18)).toEqual([{ value, asOfS: NOW_S }])
   })
 
+  test('of JSON is found beside texts that look like members, and the same value may be stated twice', () => {
+    const note = String.raw`["a",":","\"b\":1",{"":{"__proto__":null}}]`
+    const one = `{"value":"2","asOf":${NOW_S}}`
+    const layout = { format: 'json', history: '/nav', value: '/value', asOf: '/asOf' } as const
+    expect(readStatements(`{"note":${note},"nav":[${one},${one}]}`, layout, 0, 18)).toHaveLength(2)
+  })
+
   test('of a file is one a line', () => {
     const text = `asOf,micros\n2026-01-01T00:00:00Z,1\r\n${asOf},1012345\n`
     expect(readStatements(text, CSV_LAYOUT, 6, 18)).toEqual([
@@ -28,6 +35,7 @@ describe('a statement', () => {
 
   test.each([
     ['with a byte order mark and quotes', `\uFEFF"asOf","micros"\r\n"${asOf}","1012345"\r\n`],
+    ['with a last line of empty cells', `asOf,micros\r\n${asOf},1012345\r\n,\r\n`],
     ['with semicolons', `asOf;micros\r\n${asOf};1012345\r\n`],
     ['with tabs and spaces', `asOf\tmicros\n${asOf}\t 1012345 \n\n`],
     ['with a quoted comma and a quoted quote', `name,asOf,micros\n"Fund ""A"", Ltd",${asOf},1012345\n`],
@@ -77,6 +85,9 @@ describe('a statement', () => {
     [nav('"1.02"', '"2026-01-01T00:00:00"'), 'source_without_date'],
     [nav('"1.02"', '"2026-02-30T00:00:00Z"'), 'source_without_date'],
     [nav('"1.02"', 'null'), 'source_without_date'],
+    [`{"nav":{"value":"1","value":"9","asOf":${NOW_S}}}`, 'source_ambiguous'],
+    [`{"nav":{"value":"1","v\\u0061lue":"9","asOf":${NOW_S}}}`, 'source_ambiguous'],
+    [`{"nav":{"value":"1","asOf":${NOW_S}},"nav":{"value":"1","asOf":${NOW_S}}}`, 'source_ambiguous'],
   ])('of JSON %j is refused as %s', (text, check) => {
     expect(readStatements(text, JSON_LAYOUT, 0, 18)).toMatchObject({ check })
   })
@@ -88,6 +99,7 @@ describe('a statement', () => {
     [`asOf,value\n${asOf},1`, 'source_without_value'],
     [`asOf,micros\n${asOf},1.5e3`, 'source_not_number'],
     ['asOf,micros\nsoon,15', 'source_without_date'],
+    [`asOf,micros\n${asOf},15\n2026-01-01T00:00:00Z,1\n${NOW_S},16`, 'source_ambiguous'],
   ])('of CSV %j is refused as %s', (text, check) => {
     expect(readStatements(text, CSV_LAYOUT, 6, 18)).toMatchObject({ check })
   })

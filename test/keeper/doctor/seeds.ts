@@ -214,6 +214,19 @@ export const SEEDS: Readonly<Record<string, Seed>> = {
       'name another node as chain.nodes.read[1]',
     ],
   },
+  'a node whose head no other has': {
+    check: 'node',
+    code: 'node.ahead',
+    state: 'warning',
+    about: 'read-2',
+    ...oddNode(
+      blockOf((block) => ({ ...block, number: `0x${(Number(block.number) + 1_000).toString(16)}` })),
+    ),
+    says: () => [
+      /Node read-2 is at block \d+, \d+ ahead of all others/,
+      'name another node as chain.nodes.read[1]',
+    ],
+  },
   'a node that stands still': {
     check: 'node',
     code: 'node.stale',
