@@ -5,8 +5,8 @@ import { dirname, join, normalize } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readAccounts } from '../src/journal/accounts.ts'
-import { readSqliteJournal } from '../src/journal/sqlite.ts'
+import { readAccounts } from '../src/journal/sqlite/accounts.ts'
+import { readSqliteJournal } from '../src/journal/sqlite/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
 import { QUIET_SEED } from './lab/conformance/quiet-story.ts'
 import { runCommand } from './support/commands.ts'
@@ -180,9 +180,9 @@ const NOT_RUN: readonly (readonly [string, string])[] = [
   ['rolekeeper shadow --config', 'needs the run before it'],
   ['rolekeeper workflows list --config', 'as the last'],
   ['rolekeeper fleet', 'needs a fleet; test/cli/fleet-commands.test.ts covers it'],
-  ['rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-file.test.ts covers it'],
+  ['rolekeeper policy diff OLD', 'needs two policies; test/keeper/policy-tools/file.test.ts covers it'],
   ['rolekeeper policy approve OLD', 'as the last'],
-  ['rolekeeper safe', 'needs a fleet; test/keeper/fleet-safe.test.ts covers it'],
+  ['rolekeeper safe', 'needs a fleet; test/keeper/seats/fleet-safe.test.ts covers it'],
   [
     'rolekeeper submit role.vault_owner.vaultFeeConfigUpdate --input',
     'needs addresses typed in; test/end-to-end/every-type.test.ts covers it',

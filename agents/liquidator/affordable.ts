@@ -5,15 +5,15 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Decision, Observation, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
 import { tokens } from '../protocol/text.ts'
+import { assetsFor, heldOf, pays, type Wanted, want } from './candidates.ts'
 import type { Funds } from './funds.ts'
 import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import { proposeLiquidation } from './propose.ts'
 import type { LiquidatorSeen } from './seen.ts'
-import { sizesOf } from './sizes.ts'
-import { type Bound, type Quote, quote, tightest } from './sizing.ts'
+import { sizesOf } from './size-quote.ts'
+import { type Bound, type Quote, quote, tightest } from './size-search.ts'
 import { createShares, offerOf, sharesGiven } from './tips.ts'
-import { assetsFor, heldOf, pays, type Wanted, want } from './wanted.ts'
 
 /**
  * Choose the liquidations to propose: the set, and the sizes, that bring most together under funds, inventory, gas and

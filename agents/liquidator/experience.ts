@@ -5,7 +5,7 @@ import { type Expectation, expectError } from '../protocol/experience.ts'
 import { collateralValue } from '../protocol/health.ts'
 import type { OpenMarket } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import { type Quote, usdMicros } from './sizing.ts'
+import { type Quote, usdMicros } from './size-search.ts'
 
 const BPS = 10_000
 const USD_MILLION_MICROS = 1e12

@@ -7,7 +7,7 @@ import {
   UINT256_WORDS,
   widened,
   writeUint256,
-} from './words.ts'
+} from './uint-codec.ts'
 
 /** What makes a borrower liquidatable sooner or later: both stay put while price and interest move. */
 export type Position = {

@@ -4,8 +4,8 @@ import type { Observation, PassedOver } from '../agent.ts'
 import type { Price } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { percent, priceText } from '../protocol/text.ts'
-import { isKnown, type Known, missingFigures } from './known.ts'
 import type { LiquidatorPolicy } from './policy.ts'
+import { isKnown, type Known, missingFigures } from './require-figures.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
 
 /** Why something is left alone: a stable name, a sentence, and the numbers behind it. */

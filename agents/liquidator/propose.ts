@@ -8,7 +8,7 @@ import { reasonOf, saidOfSeizure } from './experience.ts'
 import type { GasCost } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import type { Quote } from './sizing.ts'
+import type { Quote } from './size-search.ts'
 import { health } from './text.ts'
 import type { Tip } from './tips.ts'
 

@@ -1,5 +1,5 @@
 import type { Address, Hex } from 'viem'
-import type { Balance, Line, Page } from '../journal/accounts.ts'
+import type { Balance, Line, Page } from '../journal/sqlite/accounts.ts'
 import type { Period } from './period.ts'
 
 /** One account over a period: opening, what moved, and closing; base units or wei. */

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import { WAD } from '../guard/sanity/units.ts'
-import type { Page, Recorded } from '../journal/accounts.ts'
+import type { Page, Recorded } from '../journal/sqlite/accounts.ts'
 import type { Said } from '../workflow/proposal.ts'
 import { type Entry, entriesOf } from './entries.ts'
+import { isMoved, type Thread } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
-import { isMoved, type Thread } from './threads.ts'
 
 type SaidToEarn = Said & Required<Pick<Said, 'earns'>>
 

@@ -1,4 +1,4 @@
-import type { Line, Page } from '../journal/accounts.ts'
+import type { Line, Page } from '../journal/sqlite/accounts.ts'
 import { moneyAt, type Period } from './period.ts'
 
 /** What came is marked so long after it came: at once it would be worth what was said. */

@@ -1,16 +1,16 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
+import { type Owned, readOwned, type WorthOptions } from '../guard/limits/valuation.ts'
+import { createReads } from '../guard/reads/views.ts'
 import { allocatesView } from '../guard/sanity/vault-views.ts'
-import { createReads } from '../guard/views.ts'
-import { type Owned, readOwned, type WorthOptions } from '../guard/worth.ts'
-import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/accounts.ts'
 import type { Journal } from '../journal/journal.ts'
+import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/sqlite/accounts.ts'
 import { paidWei, type Slot, slotAt } from '../workflow/slot.ts'
-import { readLed } from './led.ts'
-import { readLent } from './lent.ts'
+import { readLed } from './fund-leading-bids.ts'
+import { withUnread } from './mark-unread.ts'
 import type { Period } from './period.ts'
-import { withUnread } from './unread.ts'
+import { readLent } from './vault-loans.ts'
 
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> &

@@ -1,10 +1,10 @@
-import type { Line, Page } from '../journal/accounts.ts'
+import type { Line, Page } from '../journal/sqlite/accounts.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { earnedMore } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS, namedBy } from './entries.ts'
+import { isPaidAlone, netOf, neverCame, type Thread, threadsOf, toldOf } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
 import { type Sale, salesOf } from './sales.ts'
-import { isPaidAlone, netOf, neverCame, type Thread, threadsOf, toldOf } from './threads.ts'
 
 /** What something came to, millionths of a US dollar without gas, and the block that its prices are of; Unix milliseconds. */
 export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly atMs: number }

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Recovered } from '../../agents/protocol/experience.ts'
-import type { Page, Recorded, SaidOfLot } from '../journal/accounts.ts'
+import type { Page, Recorded, SaidOfLot } from '../journal/sqlite/accounts.ts'
 import { earnedOf } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'
+import { isMoved, netOf, neverCame, type Thread, type Told, threadsOf } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
-import { isMoved, netOf, neverCame, type Thread, type Told, threadsOf } from './threads.ts'
 
 /**
  * Say what became of what was said, in the order in which it was decided: lost where all that was paid came back and an hour

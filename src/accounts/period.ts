@@ -1,4 +1,4 @@
-import type { Balance, Page } from '../journal/accounts.ts'
+import type { Balance, Page } from '../journal/sqlite/accounts.ts'
 
 /** Pages of some signers, each with the one before it, which opens it. */
 export type Period = readonly { readonly before: Page; readonly page: Page }[]

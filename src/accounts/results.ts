@@ -1,9 +1,9 @@
-import type { Page } from '../journal/accounts.ts'
+import type { Page } from '../journal/sqlite/accounts.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Entry, entriesOf, namedBy } from './entries.ts'
+import { isMoved, netOf, type Thread, threadsOf, toldOf } from './link-workflows.ts'
 import { markedOf, type Period, positionsOf, symbolOf } from './period.ts'
-import { isMoved, netOf, type Thread, threadsOf, toldOf } from './threads.ts'
 
 /** What is summed up: the money of a group of entries, millionths of a US dollar. */
 export type Result = {

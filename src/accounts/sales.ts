@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
-import type { Page } from '../journal/accounts.ts'
+import type { Page } from '../journal/sqlite/accounts.ts'
 import type { Entry } from './entries.ts'
-import { isCollateral, netOf, type Thread } from './threads.ts'
+import { isCollateral, netOf, type Thread } from './link-workflows.ts'
 
 /** What the last that was bought was sold for with all before it, millionths of a US dollar, on which page, and what moved. */
 export type Sale = { readonly usdMicros: bigint; readonly page: Page; readonly entries: readonly Entry[] }

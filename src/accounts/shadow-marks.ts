@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address, Hex } from 'viem'
 import type { Call, Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
+import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '../guard/limits/valuation.ts'
 import { WAD } from '../guard/sanity/units.ts'
-import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '../guard/worth.ts'
 import type { Journal } from '../journal/journal.ts'
 import { type Came, isUnmarked, type LentMore, type Workflow } from '../workflow/workflow.ts'
 import { MARKED_AFTER_MS } from './entries.ts'
-import { readLent, readRates } from './lent.ts'
+import { readLent, readRates } from './vault-loans.ts'
 
 /** How what comes is read, and by which prices it is marked: those of the pages. */
 export type MarkedBy = Omit<WorthOptions, 'owners'> & {

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Page } from '../journal/accounts.ts'
+import type { Page } from '../journal/sqlite/accounts.ts'
 import { entriesOf } from './entries.ts'
 import { markedOf, type Period, positionsOf } from './period.ts'
 

@@ -1,10 +1,10 @@
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
+import { onceEach, type SeekNodes, type Sought, seekMined, unlessRefused } from './find-mined.ts'
 import { createHashLookup } from './hash-lookup.ts'
 import type { BlockOf, Head, MinedTransaction, Nodes, Unread } from './nodes.ts'
-import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './ring.ts'
-import { onceEach, type SeekNodes, type Sought, seekMined, unlessRefused } from './seek.ts'
+import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './recent-blocks.ts'
 
 /** What following the canonical chain needs. */
 export type CanonicalDeps = FinalityDeps & {

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Head } from './nodes.ts'
-import { isOther, type Ring } from './ring.ts'
+import { isOther, type Ring } from './recent-blocks.ts'
 
 /** A block by height and hash. */
 export type BlockName = Pick<Head, 'number' | 'hash'>

@@ -26,9 +26,9 @@ import {
   simulateOn,
   viewCallOn,
 } from './node-reads.ts'
+import { createStanding } from './node-standing.ts'
 import type { Head, Nodes } from './nodes.ts'
 import { orderSimulation } from './simulation.ts'
-import { createStanding } from './standing.ts'
 import { createTips } from './tips.ts'
 import { createUnanswered } from './unanswered.ts'
 import type { Header } from './wire.ts'

@@ -1,6 +1,6 @@
 import { printable } from '../errors.ts'
-import type { Ask, Question } from '../keeper/policy-new.ts'
-import { type Io, usageError } from './command.ts'
+import type { Ask, Question } from '../keeper/policy-tools/new.ts'
+import { type Io, usageError } from './parse/command.ts'
 
 /** Answers that stand in the command, `NAME=VALUE` each, by their names. Throws RolekeeperError `usage` for what is none. */
 export const answersOf = (answers: readonly string[]): Map<string, string> => new Map(answers.map(parted))

@@ -1,7 +1,7 @@
 import { printable, RolekeeperError } from '../errors.ts'
-import { type Command, type Io, usageError } from './command.ts'
-import { EXIT, EXIT_MEANINGS, exitCodeOf } from './exit-codes.ts'
-import { perhaps } from './nearest.ts'
+import { type Command, type Io, usageError } from './parse/command.ts'
+import { EXIT, EXIT_MEANINGS, exitCodeOf } from './parse/exit-codes.ts'
+import { perhaps } from './parse/nearest.ts'
 
 /** The commands, each loaded only when it is asked for: help is instant, and `run` loads nothing of the sandbox. */
 const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Command> }>> = {
@@ -107,7 +107,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
   unkill: { summary: 'take a kill back', load: async () => (await import('./commands/unkill.ts')).unkill },
   policy: {
     summary: 'check a policy, or rewrite one of an older version',
-    load: async () => (await import('./commands/policy.ts')).policy,
+    load: async () => (await import('./commands/policy/policy.ts')).policy,
   },
   api: {
     summary: "compare a service's contract with ours",
@@ -115,7 +115,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
   },
   completion: {
     summary: 'complete commands, options and roles in bash, zsh and fish',
-    load: async () => (await import('./completion.ts')).completionOf(COMMANDS),
+    load: async () => (await import('./parse/completion.ts')).completionOf(COMMANDS),
   },
   schemas: {
     summary: 'write the JSON Schemas of policies, for editors',

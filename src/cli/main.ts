@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 import { systemClock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { createOutlet, problemOf } from '../ops/outlet.ts'
-import type { Io } from './command.ts'
 import { report, rolekeeper } from './dispatch.ts'
+import type { Io } from './parse/command.ts'
 
 // The journal says what we signed and decided: what this process writes is for its owner alone.
 process.umask(0o077)

@@ -2,8 +2,8 @@ import type { Keeper } from '../keeper/keeper.ts'
 import type { KeeperEvent } from '../ops/events.ts'
 import type { Outlet } from '../ops/outlet.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
-import type { Io, Outlets } from './command.ts'
-import { type GivenPlace, placeText } from './place.ts'
+import type { Io, Outlets } from './parse/command.ts'
+import { type GivenPlace, placeText } from './target/place.ts'
 
 /** What ends a session early. */
 type Interrupts = {
@@ -129,7 +129,7 @@ export async function createShow(
   given: GivenPlace & { readonly json: boolean; readonly linkTo?: string; readonly known: Deployment },
 ): Promise<Show> {
   if (given.json) return { event: (event) => io.out(`${JSON.stringify(event)}\n`), end: () => {} }
-  const { createTimeline } = await import('./timeline.ts')
+  const { createTimeline } = await import('./output/timeline.ts')
   const link = given.linkTo === undefined ? undefined : await linkMaker(given.linkTo)
   const draw = createTimeline({
     colour: io.outIsTty && io.env.NO_COLOR === undefined,
@@ -154,7 +154,7 @@ export async function createShow(
 /** Make what a person opens the console of a directory with, as `rolekeeper console` prints it. */
 async function linkMaker(directory: string): Promise<() => string | null> {
   const { linkOf, readPlace } = await import('../ops/console/access.ts')
-  const { author } = await import('./author.ts')
+  const { author } = await import('./target/author.ts')
   return () => {
     const place = readPlace(directory)
     const { by, atMs } = author()

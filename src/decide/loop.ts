@@ -8,8 +8,8 @@ import type { Role } from '../service/contract/roles.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import type { Proposal } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
-import { colleague, inFlight } from './around.ts'
 import { createDecisionRows } from './decision-rows.ts'
+import { colleague, inFlight } from './recent-workflows.ts'
 
 /** What a role's duty needs. */
 export type DutyDeps = {

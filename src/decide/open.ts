@@ -13,7 +13,7 @@ import {
   type Workflow,
   type WorkflowState,
 } from '../workflow/workflow.ts'
-import { RECENT_MS } from './around.ts'
+import { RECENT_MS } from './recent-workflows.ts'
 
 /** What opening a workflow needs. */
 type OpenDeps = {

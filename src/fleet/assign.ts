@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../journal/redis/instances.ts'
+import type { InstanceRecord } from '../journal/redis/seats/instances.ts'
 
 /** A seat, and the zone of instances that it prefers. */
 export type Seat = { readonly name: string; readonly zone?: string }

@@ -1,11 +1,11 @@
 import { RolekeeperError } from '../errors.ts'
-import { lockDirectory } from '../journal/lock.ts'
-import { hashOf } from '../journal/redis/answer.ts'
-import { checkServer, serverText } from '../journal/redis/check.ts'
-import type { CommandLine } from '../journal/redis/command-line.ts'
-import { nameOf } from '../journal/redis/connect.ts'
-import { type Known, meet, parentsOf, type StoreConfig } from '../journal/redis/generation.ts'
-import { readTestimonies, type Testimony } from '../journal/redis/testimony.ts'
+import { lockDirectory } from '../journal/directory/lock.ts'
+import { hashOf } from '../journal/redis/link/answer.ts'
+import { checkServer, serverText } from '../journal/redis/link/check.ts'
+import type { CommandLine } from '../journal/redis/link/command-line.ts'
+import { nameOf } from '../journal/redis/link/connect.ts'
+import { readTestimonies, type Testimony } from '../journal/redis/link/fleet-history.ts'
+import { type Known, meet, parentsOf, type StoreConfig } from '../journal/redis/link/generation.ts'
 import { readWitnessed } from './witnesses.ts'
 
 /** Whose evidence a person goes by: the fleet's Redis, and the directory of one of its instances, where there is one. */

@@ -1,5 +1,5 @@
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import type { FleetPlace } from '../journal/redis/command-line.ts'
+import type { FleetPlace } from '../journal/redis/link/command-line.ts'
 import {
   openOrderLine,
   readAnswers,
@@ -9,7 +9,7 @@ import {
   type WaitingOrder,
   type Written,
 } from '../journal/redis/orders.ts'
-import type { Held } from '../journal/redis/seat.ts'
+import type { Held } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Mail, OutgoingMail, Placed, Reply, Said, Submitted } from '../ops/mail.ts'
 import {

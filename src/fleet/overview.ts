@@ -1,11 +1,11 @@
-import { hashOf } from '../journal/redis/answer.ts'
-import { type CommandLine, openCommandLine } from '../journal/redis/command-line.ts'
-import type { StoreConfig } from '../journal/redis/generation.ts'
-import { type RedisHealth, readHealth } from '../journal/redis/health.ts'
-import { readInstances } from '../journal/redis/instances.ts'
-import { readSeat } from '../journal/redis/seat.ts'
+import { hashOf } from '../journal/redis/link/answer.ts'
+import { type CommandLine, openCommandLine } from '../journal/redis/link/command-line.ts'
+import type { StoreConfig } from '../journal/redis/link/generation.ts'
+import { type RedisHealth, readHealth } from '../journal/redis/link/health.ts'
+import { readInstances } from '../journal/redis/seats/instances.ts'
+import { readSeat } from '../journal/redis/seats/seat.ts'
 import type { Pulled } from '../ops/control.ts'
-import { type FleetDoubt, safeSeats } from './control.ts'
+import { type FleetDoubt, safeSeats } from './doubts.ts'
 import { type Author, authorOf, pulledInFleet } from './switches.ts'
 
 /** A seat, and who holds it. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
-import { absent, type Introduction } from '../journal/redis/instances.ts'
-import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seat.ts'
+import { absent, type Introduction } from '../journal/redis/seats/instances.ts'
+import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Control } from '../ops/control.ts'
 import type { Seat } from './assign.ts'
 import type { Attestation } from './attest.ts'
-import { type Holding, holdSeat, type Park } from './holding.ts'
-import { shareOf } from './share.ts'
+import { type Holding, holdSeat, type Park } from './held-seat.ts'
+import { shareOf } from './seat-share.ts'
 import { createLook, type View } from './view.ts'
 
 /** The part of its seats that an instance leaves at a time to even out: one after the other, a thousand take an hour. */

@@ -1,5 +1,5 @@
-import type { CommandLine } from '../journal/redis/command-line.ts'
-import { setForFleet } from '../journal/redis/controls.ts'
+import type { CommandLine } from '../journal/redis/link/command-line.ts'
+import { setForFleet } from '../journal/redis/seats/controls.ts'
 import {
   type Control,
   controlOf,

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
-import { type InstanceRecord, type Introduction, present } from '../journal/redis/instances.ts'
-import type { Controls, SeatRecord } from '../journal/redis/seat.ts'
+import { type InstanceRecord, type Introduction, present } from '../journal/redis/seats/instances.ts'
+import type { Controls, SeatRecord } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import { createWatch, type Watch } from './watch.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { RolekeeperError } from '../errors.ts'
 import { endProcess } from '../journal/faults.ts'
-import type { Known } from '../journal/redis/generation.ts'
+import type { Known } from '../journal/redis/link/generation.ts'
 
 /** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
 const PLACE_BYTES = 128

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RolekeeperError } from '../errors.ts'
-import type { Known } from '../journal/redis/generation.ts'
-import type { Testimony } from '../journal/redis/testimony.ts'
+import type { Testimony } from '../journal/redis/link/fleet-history.ts'
+import type { Known } from '../journal/redis/link/generation.ts'
 import { openWitness, readWitness, type Witness } from './witness.ts'
 
 /** Where an instance keeps what it knows of a seat. Pure. */

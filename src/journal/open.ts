@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts'
-import { journalFile } from './database.ts'
+import { lockDirectory } from './directory/lock.ts'
 import type { Journal, JournalReads } from './journal.ts'
-import { lockDirectory } from './lock.ts'
-import type { FleetPlace } from './redis/command-line.ts'
-import { openSqliteJournal, readArchive, readSqliteJournal } from './sqlite.ts'
-import { startUpkeep } from './upkeep.ts'
+import type { FleetPlace } from './redis/link/command-line.ts'
+import { journalFile } from './sqlite/database.ts'
+import { openSqliteJournal, readArchive, readSqliteJournal } from './sqlite/sqlite.ts'
+import { startUpkeep } from './sqlite/upkeep.ts'
 
 /**
  * Open (or create) the journal of a directory for this process alone; `close` lets another one have it. The process ends

@@ -2,35 +2,35 @@ import type { Nodes } from '../chain/nodes.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { RunConfig } from '../config/config.ts'
 import type { RolekeeperError } from '../errors.ts'
-import { type Accounts, openAccounts } from '../journal/accounts.ts'
+import { type Accounts, openAccounts } from '../journal/sqlite/accounts.ts'
 import { createSources, type Sources } from '../observe/sources.ts'
 import type { KeeperEvent, SummaryEvent } from '../ops/events.ts'
 import type { Log } from '../ops/log.ts'
 import type { Outlet } from '../ops/outlet.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
-import { sitAlone } from './alone.ts'
-import { recordReports } from './audit.ts'
+import { connectNodes } from './chain-follower.ts'
 import { openReportedService } from './connect.ts'
-import { watchControl } from './control-watch.ts'
-import { endAll } from './end-all.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
-import { connectNodes } from './ground.ts'
 import { watchDisk } from './health/disk.ts'
 import type { HealthDeps } from './health/looked-at.ts'
-import { type Watched, watchPolicies } from './policy-watch.ts'
+import { showItself } from './listeners.ts'
+import { endedMoney } from './money/run-money.ts'
+import { loadRolePolicy } from './policy/role-policy.ts'
+import { type Watched, watchPolicies } from './policy/watch.ts'
 import { listenForReplies } from './replies.ts'
-import { createReports, type Reports } from './reports.ts'
-import { eventTypesOf } from './role.ts'
-import { loadRolePolicy } from './role-policy.ts'
-import { endedMoney } from './run-money.ts'
-import type { HeldSeat, Seating, Tenure } from './seating.ts'
-import { showItself } from './show-itself.ts'
-import { candidatesOf, isKeptDown, refusalOfAll } from './staff.ts'
+import { eventTypesOf } from './role/role.ts'
+import { watchControl } from './seats/control-watch.ts'
+import type { HeldSeat, Seating, Tenure } from './seats/seating.ts'
+import { sitAlone } from './seats/single.ts'
+import { endAll } from './shutdown.ts'
 import { proveServiceThere } from './startup-checks.ts'
-import { createTerm, type Term } from './term.ts'
-import { openTraces, type Traces } from './traces.ts'
-import { type WatchedSecrets, watchSecrets } from './watch-secrets.ts'
+import { recordReports } from './telemetry/audit.ts'
+import { createReports, type Reports } from './telemetry/reports.ts'
+import { openTraces, type Traces } from './telemetry/traces.ts'
+import { type WatchedSecrets, watchSecrets } from './telemetry/watch-secrets.ts'
+import { candidatesOf, isKeptDown, refusalOfAll } from './term/staff.ts'
+import { createTerm, type Term } from './term/term.ts'
 
 /** A keeper of one configuration. */
 export type Keeper = {
@@ -212,7 +212,7 @@ class ComposedKeeper implements Keeper {
     }
     if (this.#config.fleet === undefined) return sitAlone(this.#config, deps)
     // What speaks to Redis is a seventh of all modules, and who sits alone needs none of it.
-    const { openInFleet } = await import('./in-fleet.ts')
+    const { openInFleet } = await import('./seats/fleet.ts')
     return openInFleet(this.#config, deps)
   }
 

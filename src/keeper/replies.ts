@@ -1,10 +1,10 @@
 import type { RunConfig } from '../config/config.ts'
 import { RolekeeperError } from '../errors.ts'
-import { countAnswers } from '../guard/approvers.ts'
+import { countAnswers } from '../guard/approval/approvers.ts'
 import { writeAnswer } from '../ops/orders.ts'
 import { type Reply, startReplyListener } from '../ops/reply-listener.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import type { Candidate } from './staff.ts'
+import type { Candidate } from './term/staff.ts'
 
 /** What an answer from outside is held against. */
 type RepliesDeps = {

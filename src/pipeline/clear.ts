@@ -1,5 +1,5 @@
 import type { Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
-import { checkFinal, type FinalOptions } from '../guard/check-final.ts'
+import { checkFinal, type FinalOptions } from '../guard/checks/check-final.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type StandingAllowance, type Workflow } from '../workflow/workflow.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { reportsOf } from '../../src/accounts/nav-reports.ts'
 import { opportunitiesOf } from '../../src/accounts/opportunities.ts'
-import type { Line, Page } from '../../src/journal/accounts.ts'
+import type { Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { MARKET, proposalOf, SIGNER, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'

@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import { expect, it } from 'vitest'
+import { type Told, toldOf } from '../../src/accounts/link-workflows.ts'
 import { outcomesOf, recoveriesOf } from '../../src/accounts/outcomes.ts'
-import { type Told, toldOf } from '../../src/accounts/threads.ts'
-import type { Line, Page } from '../../src/journal/accounts.ts'
+import type { Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import { proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
 
 const [USD, BTC, DESK]: readonly Address[] = ['11', '22', 'de'].map((part): Address => `0x${part.repeat(20)}`)

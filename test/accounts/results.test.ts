@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { balancesOf } from '../../src/accounts/balances.ts'
 import { periodOf } from '../../src/accounts/period.ts'
 import { type Group, resultsOf } from '../../src/accounts/results.ts'
-import type { Balance, Line, Page } from '../../src/journal/accounts.ts'
+import type { Balance, Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
 const DESK = `0x${'de'.repeat(20)}` as const

@@ -144,8 +144,8 @@ export const testsStayBehind: Rule = ({ files }) =>
 const IN_SHADOW = /^src\/(pipeline|keeper)\/shadow[a-z-]*\.ts$/
 /** Where something is signed or sent, beside sign/ itself. */
 const SIGNS = [
-  'src/keeper/signing.ts',
-  'src/keeper/live-stages.ts',
+  'src/keeper/signer/role-signing.ts',
+  'src/keeper/stages/live.ts',
   'src/service/session.ts',
   'src/pipeline/attest.ts',
   'src/pipeline/in-flight.ts',

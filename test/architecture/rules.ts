@@ -179,7 +179,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: guests.shadowSignsNothing,
     caught: [
       { 'src/pipeline/shadow-a.ts': "import './attest.ts'" },
-      { 'src/keeper/shadow-stages.ts': "import './live-stages.ts'" },
+      { 'src/keeper/stages/shadow.ts': "import './live-stages.ts'" },
       { 'src/pipeline/shadow-a.ts': "import type { Signer } from '../sign/signer.ts'" },
       {
         'src/pipeline/shadow-a.ts': "import './claim.ts'",
@@ -256,7 +256,7 @@ export const RULES: Readonly<Record<string, Held>> = {
       { 'src/keeper/a.ts': 'export const a = (by: Record<string, string>) => by.allocator' },
       { 'src/observe/nav-reporter/a.ts': '' },
     ],
-    allowed: [{ 'src/guard/sanity/liquidator.ts': "export const a = 'liquidator'" }],
+    allowed: [{ 'src/guard/sanity/liquidator/liquidator.ts': "export const a = 'liquidator'" }],
   },
   'roles are spelled one way': {
     rule: shapes.rolesAreSpelledOneWay,

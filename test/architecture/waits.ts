@@ -14,7 +14,7 @@ const HABITS: readonly Habit[] = [
     stands: {
       'test/docs.test.ts': 'asks a journal again that another process writes',
       'test/chain/canonical.test.ts': 'a chain in memory: a turn of the event loop lets all that waits run',
-      'test/pipeline/transactions/nonces.test.ts':
+      'test/pipeline/transactions/chain-view.test.ts':
         'a chain in memory: a turn of the event loop lets all that waits run',
       'test/chain/nodes.test.ts': 'nothing is to be asked any more, and nothing else happens then',
       'test/lab/day/audit.test.ts': 'a server that takes its time',

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
-import { lockDirectory } from '../../src/journal/lock.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { lockDirectory } from '../../src/journal/directory/lock.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { runCommand } from '../support/commands.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'hints-'))

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
-import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts'
-import { lockDirectory } from '../../src/journal/lock.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/parse/exit-codes.ts'
+import { lockDirectory } from '../../src/journal/directory/lock.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
 
 /** As a record of before texts were cleaned may have it. */

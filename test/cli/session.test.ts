@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { durationMs } from '../../src/cli/options.ts'
+import { durationMs } from '../../src/cli/parse/options.ts'
 import { createShow, runSession } from '../../src/cli/session.ts'
 import type { Keeper } from '../../src/keeper/keeper.ts'
 import type { KeeperEvent, SummaryEvent, WorkflowCounts } from '../../src/ops/events.ts'

@@ -7,7 +7,7 @@ import { checkRunConfig, type RunConfig, secretsOf } from '../../src/config/conf
 import { agentsOf, seatsOf, storeConfigOf } from '../../src/config/fleet.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { keysOf } from '../../src/journal/redis/keys.ts'
+import { keysOf } from '../../src/journal/redis/link/keys.ts'
 
 const text = readFileSync('config/example.yaml', 'utf8')
 /** The example with what it has of a fleet uncommented. */

@@ -6,7 +6,7 @@ import { agents } from '../../agents/index.ts'
 import { loadWithIncludes } from '../../src/config/include.ts'
 import { checkPolicy, locating } from '../../src/config/policy.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { sectionsOf } from '../../src/keeper/role-policy.ts'
+import { sectionsOf } from '../../src/keeper/policy/role-policy.ts'
 import { TOKENS } from '../support/tokens.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-include-'))

@@ -7,7 +7,7 @@ import { assumptions } from '../../src/config/assumptions.ts'
 import { loadWithIncludes } from '../../src/config/include.ts'
 import { blanksOf, type NewPolicy, writePolicy } from '../../src/config/new-policy.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
-import { compilePolicy } from '../../src/keeper/role-policy.ts'
+import { compilePolicy } from '../../src/keeper/policy/role-policy.ts'
 import { deployment } from '../guard/kinds.ts'
 
 const SYMBOLS: Readonly<Record<string, string>> = { sUSD: 'USDC', sBTC: 'cbBTC', sETH: 'wstETH' }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Done } from '../../agents/agent.ts'
 import { assessGain, rememberClaim } from '../../src/decide/gains.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { MARKET, proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal

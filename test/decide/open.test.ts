@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openProposal } from '../../src/decide/open.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
 import { proposalOf, SIGNER, slotOf } from '../support/workflows.ts'
 

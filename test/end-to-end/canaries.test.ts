@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import { openRunConfig } from '../../src/config/config.ts'
 import { storeConfigOf } from '../../src/config/fleet.ts'
-import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { foundFleet } from '../../src/journal/redis/link/generation.ts'
 import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
 import {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, expect, it, onTestFailed } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { foundFleet } from '../../src/journal/redis/generation.ts'
+import { foundFleet } from '../../src/journal/redis/link/generation.ts'
 import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
 import { QUIET_SEED } from '../lab/conformance/quiet-story.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
@@ -86,7 +86,7 @@ it('mounts what is there, and lets Prometheus ask each keeper by the name that i
   const sources = Object.values(services).flatMap(({ volumes }) =>
     volumes.map((each) => each.split(':')[0] ?? ''),
   )
-  const ofReader = (source: string) => !source.startsWith('./') || source.startsWith('./.rolekeeper/')
+  const ofReader = (source: string) => !source.startsWith('.//') || source.startsWith('./.rolekeeper/')
   expect(sources.filter((source) => !ofReader(source) && !existsSync(source))).toEqual([])
   const { scrape_configs } = parse(readFileSync('config/prometheus.yaml', 'utf8'))
   const names = Object.values(services).flatMap(({ hostname }) => hostname ?? [])

@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { readSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { inOrder } from '../support/in-order.ts'
 import { createKeeperScene, ENVIRONMENT, type KeeperScene, liquidationOf } from '../support/keeper-scene.ts'

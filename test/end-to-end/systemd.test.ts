@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { EXIT } from '../../src/cli/exit-codes.ts'
+import { EXIT } from '../../src/cli/parse/exit-codes.ts'
 import { versionOf } from '../support/installed.ts'
 
 const unit = readFileSync('config/systemd/rolekeeper.service', 'utf8')

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { RolekeeperError } from '../../src/errors.ts'
-import { fence, type Held } from '../../src/journal/redis/seat.ts'
+import { fence, type Held } from '../../src/journal/redis/seats/seat.ts'
 import { startInstance } from '../support/fleet-instance.ts'
 
 /** An instance in a process of its own, that can be stopped: says what it sees, one JSON line each, and ends with its input. */

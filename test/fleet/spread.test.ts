@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { foundFleet, type StoreConfig } from '../../src/journal/redis/generation.ts'
+import { foundFleet, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
 import { LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { type FleetTime, startFleetTime } from '../support/fleet-time.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
-import { checkRequest } from '../../src/guard/check-request.ts'
+import { checkRequest } from '../../src/guard/checks/check-request.ts'
 import type { Condition } from '../../src/guard/policy/conditions.ts'
 import { type Leaf, rulesFor, testsOf } from '../../src/guard/policy/rule.ts'
 import { amongOurs, compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'

@@ -1,10 +1,10 @@
 import { type Address, decodeFunctionData, type Hex, keccak256, stringToHex, toHex } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/check-final.ts'
-import { slotsOf } from '../../src/guard/pins.ts'
+import { askedBy, checkFinal, type FinalOptions } from '../../src/guard/checks/check-final.ts'
+import { slotsOf } from '../../src/guard/reads/pins.ts'
+import { TOKEN_VIEWS } from '../../src/guard/reads/views.ts'
 import type { Ruleset } from '../../src/guard/ruleset.ts'
 import { PLAIN } from '../../src/guard/sanity/judgement.ts'
-import { TOKEN_VIEWS } from '../../src/guard/views.ts'
 import type { Attestation } from '../../src/workflow/workflow.ts'
 import {
   CHAIN_ID,

@@ -1,8 +1,8 @@
 import { type Address, type Hex, padHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Shown } from '../../src/chain/nodes.ts'
-import { askPins } from '../../src/guard/pins.ts'
-import { createReads } from '../../src/guard/views.ts'
+import { askPins } from '../../src/guard/reads/pins.ts'
+import { createReads } from '../../src/guard/reads/views.ts'
 
 const at = (byte: string): Address => `0x${byte.repeat(20)}`
 const [IMPLEMENTATION, OTHER] = [at('11'), at('22')]

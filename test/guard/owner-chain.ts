@@ -1,6 +1,6 @@
 import { type AbiFunction, encodeFunctionResult, type Hex, toFunctionSelector } from 'viem'
 import type { Call } from '../../src/chain/nodes.ts'
-import { CHANNEL_VIEWS } from '../../src/guard/sanity/channel-views.ts'
+import { CHANNEL_VIEWS } from '../../src/guard/sanity/channel/views.ts'
 import { HOLDER_VIEWS, OWNERSHIP_VIEWS } from '../../src/guard/sanity/vault-views.ts'
 import { LOAN, MARKET, SELF, STRANGER } from './fixtures.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { SimulationRequest, SimulationResult } from '../../src/chain/nodes.ts'
 import { RolekeeperError } from '../../src/errors.ts'
-import { askedBy, checkFinal } from '../../src/guard/check-final.ts'
+import { askedBy, checkFinal } from '../../src/guard/checks/check-final.ts'
 import { honestly, waiting } from '../lab/attacks/chain.ts'
 import { CHAIN_ID } from './fixtures.ts'
 import { CASES } from './shipped.ts'

@@ -1,6 +1,6 @@
 import { keccak256, size } from 'viem'
 import { loadArtifacts } from '../../sandbox/contracts/artifacts.ts'
-import { checkPrepared } from '../../src/guard/check-prepared.ts'
+import { checkPrepared } from '../../src/guard/checks/check-prepared.ts'
 import { guardPolicy } from '../../src/guard/policy/policy.ts'
 import { compileRuleset, type Ruleset } from '../../src/guard/ruleset.ts'
 import { sanityOf } from '../../src/guard/sanity/by-role.ts'

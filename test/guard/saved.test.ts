@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkPrepared } from '../../src/guard/check-prepared.ts'
-import { checkRequest } from '../../src/guard/check-request.ts'
+import { checkPrepared } from '../../src/guard/checks/check-prepared.ts'
+import { checkRequest } from '../../src/guard/checks/check-request.ts'
 import type { PreparedWorkflow } from '../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { CHAIN_ID, freeze, intent, MARKET, NOW_MS, SELF, STRANGER } from './fixtures.ts'

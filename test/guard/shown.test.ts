@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { show } from '../../src/guard/show.ts'
+import { show } from '../../src/guard/explain/show.ts'
 import type { Shown } from '../../src/workflow/shown.ts'
 import { SELF } from './fixtures.ts'
 import { CASES } from './shipped.ts'

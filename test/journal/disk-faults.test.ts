@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openJournal } from '../../src/journal/open.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { WAIT_MS_MAX } from '../support/until.ts'
 
 const source = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
@@ -31,7 +31,7 @@ function runProgram(program: string, blocks: number | 'unlimited' = 'unlimited')
     'bash',
     [
       ...['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, '--input-type=module', '-e'],
-      ...[program, directory, source('journal/sqlite.ts'), source('journal/open.ts')],
+      ...[program, directory, source('journal/sqlite/sqlite.ts'), source('journal/open.ts')],
     ],
     { encoding: 'utf8', timeout: WAIT_MS_MAX },
   )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gunzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { isTerminal, PROGRESS_STATES, TERMINAL_STATES } from '../../src/workflow/workflow.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import { createDeploymentProof, gateBy } from '../../src/keeper/deployment-proof.ts'
-import { proveViews } from '../../src/keeper/prove-views.ts'
+import { proveViews } from '../../src/keeper/policy/prove-views.ts'
 import { stopped } from '../../src/ops/control.ts'
 import { createLog } from '../../src/ops/log.ts'
 import type { Deployment } from '../../src/service/contract/deployment.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { inFlight } from '../../src/decide/around.ts'
+import { inFlight } from '../../src/decide/recent-workflows.ts'
 import { type HoldDeps, hold } from '../../src/pipeline/hold.ts'
 import { briefOf } from '../../src/workflow/brief.ts'
 import type { Step } from '../../src/workflow/step.ts'

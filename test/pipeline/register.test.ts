@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
-import { openSqliteJournal } from '../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { type RegisterDeps, registerDue, registrations } from '../../src/pipeline/register.ts'
 import { attemptOf, proposalOf, slotOf, workflowOf } from '../support/workflows.ts'
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Io } from '../../src/cli/command.ts'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
+import type { Io } from '../../src/cli/parse/command.ts'
 import { SIGNER } from './workflows.ts'
 
 /** How a command ended, and what it wrote. */

@@ -4,7 +4,7 @@ import type { RolekeeperError } from '../../src/errors.ts'
 import { createAttestation } from '../../src/fleet/attest.ts'
 import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
 import type { Witnesses } from '../../src/fleet/witnesses.ts'
-import type { StoreConfig } from '../../src/journal/redis/generation.ts'
+import type { StoreConfig } from '../../src/journal/redis/link/generation.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
 import { openStore } from './redis-fleet.ts'
 

@@ -1,4 +1,4 @@
-import type { SqliteJournal } from '../../src/journal/sqlite.ts'
+import type { SqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 
 /**
  * A journal whose records cannot be changed once it was given them or gave them: what changes one throws. Its encoder keeps

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Line, Page } from '../../src/journal/accounts.ts'
+import type { Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import { SIGNER, TOKEN } from './workflows.ts'
 
 /** A bitcoin by its address, at $100,000, and who it is bought of. */

@@ -15,7 +15,7 @@ export const LONGEST = [
   'test/end-to-end/crash.test.ts',
   'test/docs.test.ts',
   'test/end-to-end/orders.test.ts',
-  'test/keeper/fleet-policies.test.ts',
+  'test/keeper/seats/fleet-policies.test.ts',
   'test/lab/judgement/judgement.test.ts',
   'test/end-to-end/image.test.ts',
   'test/lab/attacks/beneath.test.ts',
@@ -29,7 +29,7 @@ export const LONGEST = [
   'test/keeper/doctor/doctor.test.ts',
   'test/lab/simulation/simulation.test.ts',
   'test/chain/lacking-nodes.test.ts',
-  'test/keeper/fleet-safe.test.ts',
+  'test/keeper/seats/fleet-safe.test.ts',
   'test/end-to-end/own-role.test.ts',
 ]
 

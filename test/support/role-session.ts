@@ -1,6 +1,6 @@
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import type { Scenario } from '../../sandbox/story/scenarios.ts'
-import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
+import { sandboxConfig } from '../../src/cli/target/sandbox-config.ts'
 import type { RunConfig } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/secrets/secret.ts'
 import { writeAnswer } from '../../src/ops/orders.ts'

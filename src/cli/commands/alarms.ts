@@ -3,8 +3,8 @@ import { systemClock } from '../../clock.ts'
 import type { AlarmTargetConfig } from '../../config/alarms.ts'
 import type { Notice } from '../../ops/alarms/shapes.ts'
 import { createAlarmTarget } from '../../ops/alarms/target.ts'
-import { command, unknownWord, usageError } from '../command.ts'
-import { EXIT } from '../exit-codes.ts'
+import { command, unknownWord, usageError } from '../parse/command.ts'
+import { EXIT } from '../parse/exit-codes.ts'
 
 const WORDS = {
   known: ['test'],

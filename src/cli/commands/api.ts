@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { Comparison } from '../../service/contract-diff/api-diff.ts'
 import type { Difference } from '../../service/contract-diff/schema-diff.ts'
-import { command, type Io, unknownWord, usageError } from '../command.ts'
+import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
 
 const WORDS = {
   known: ['diff'],

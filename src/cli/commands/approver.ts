@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { printable, RolekeeperError } from '../../errors.ts'
-import { answerText, createPersonKey, signText } from '../../guard/person.ts'
-import { command, unknownWord, usageError } from '../command.ts'
-import { KEY, type PersonKey, readPersonKey } from '../person-key.ts'
+import { answerText, createPersonKey, signText } from '../../guard/approval/person-key.ts'
+import { KEY, type PersonKey, readPersonKey } from '../orders/person-key.ts'
+import { command, unknownWord, usageError } from '../parse/command.ts'
 
 const WORDS = {
   known: ['new', 'reply'],

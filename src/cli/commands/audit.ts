@@ -5,10 +5,10 @@ import { auditFolder, segmentsIn } from '../../ops/audit/segments.ts'
 import { type Verified, verifyAudit } from '../../ops/audit/verify.ts'
 import { plural } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
-import { command, type Io, unknownWord, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
-import { lookBackMs } from '../options.ts'
-import { PLACE, type Place, placeOf } from '../place.ts'
+import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
+import { perhaps } from '../parse/nearest.ts'
+import { lookBackMs } from '../parse/options.ts'
+import { PLACE, type Place, placeOf } from '../target/place.ts'
 
 /** Workflows of the journal whose signatures are looked for in the audit. */
 const WORKFLOWS = 1_000

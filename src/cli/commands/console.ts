@@ -1,7 +1,7 @@
 import { RolekeeperError } from '../../errors.ts'
-import { command } from '../command.ts'
-import { keeperThere } from '../keeper-there.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { command } from '../parse/command.ts'
+import { keeperThere } from '../target/keeper-there.ts'
+import { PLACE, placeOf } from '../target/place.ts'
 
 /** `rolekeeper console`: a link that opens the page of a keeper. */
 export const console = command({
@@ -19,7 +19,7 @@ through SSH: docs/console.md.
     keeperThere(directory)
     const { linkOf, readPlace } = await import('../../ops/console/access.ts')
     const { isThere } = await import('../../ops/console/is-there.ts')
-    const { author } = await import('../author.ts')
+    const { author } = await import('../target/author.ts')
     const place = readPlace(directory)
     if (place === null || !(await isThere(place.url))) {
       throw new RolekeeperError('console.absent', `No keeper in ${directory} shows a console now.`, {

@@ -1,10 +1,10 @@
 import { printable } from '../../errors.ts'
 import type { Finding } from '../../keeper/doctor/finding.ts'
 import { plural } from '../../readable.js'
-import { command } from '../command.ts'
-import { EXIT } from '../exit-codes.ts'
-import { DIRECTORY } from '../options.ts'
-import { configAt } from '../run-order.ts'
+import { configAt } from '../orders/run-order.ts'
+import { command } from '../parse/command.ts'
+import { EXIT } from '../parse/exit-codes.ts'
+import { DIRECTORY } from '../parse/options.ts'
 
 /** `rolekeeper doctor`: everything that can be known before the first signature. */
 export const doctor = command({

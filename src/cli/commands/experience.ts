@@ -1,11 +1,11 @@
 import { type Experience, withCases } from '../../../agents/protocol/experience.ts'
-import { type AccountsReads, forget, readAccounts } from '../../journal/accounts.ts'
+import { type AccountsReads, forget, readAccounts } from '../../journal/sqlite/accounts.ts'
 import { gain } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
-import { command, type Io, unknownWord, usageError } from '../command.ts'
-import { checkRole } from '../keeper-there.ts'
-import { PLACE, placeOf } from '../place.ts'
-import { tableText } from '../table.ts'
+import { tableText } from '../output/table.ts'
+import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
+import { checkRole } from '../target/keeper-there.ts'
+import { PLACE, placeOf } from '../target/place.ts'
 
 const WORDS = {
   known: ['show', 'forget'],

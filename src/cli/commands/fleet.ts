@@ -1,13 +1,13 @@
 import { printable } from '../../errors.ts'
 import type { FleetOverview, InstanceOverview, SeatOverview } from '../../fleet/overview.ts'
 import { readJournal } from '../../journal/open.ts'
-import type { RedisHealth } from '../../journal/redis/health.ts'
+import type { RedisHealth } from '../../journal/redis/link/health.ts'
 import type { Pull } from '../../ops/control.ts'
 import { short, span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { command, type Io, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
-import { type FleetPlace, fleetAt, PLACE, placeText } from '../place.ts'
+import { command, type Io, usageError } from '../parse/command.ts'
+import { perhaps } from '../parse/nearest.ts'
+import { type FleetPlace, fleetAt, PLACE, placeText } from '../target/place.ts'
 
 /** `rolekeeper fleet`: who holds what, and how its Redis is. */
 export const fleet = command({
@@ -45,7 +45,7 @@ the fleet on a Redis that holds nothing of it yet: once, before its first instan
 
 async function found({ shared, directory }: FleetPlace, isMeant: boolean, io: Io): Promise<number> {
   const { fleet: name, endpoint } = shared.store
-  const { foundFleet } = await import('../../journal/redis/generation.ts')
+  const { foundFleet } = await import('../../journal/redis/link/generation.ts')
   const { readWitnessed, wasWitnessed } = await import('../../fleet/witnesses.ts')
   const known = await readWitnessed(directory)
   if (known !== null) throw wasWitnessed(name, known)

@@ -1,4 +1,4 @@
-import { switchCommand } from '../switch-command.ts'
+import { switchCommand } from '../orders/switch-command.ts'
 
 /** `rolekeeper kill`: sign nothing and send nothing new. */
 export const kill = switchCommand({

@@ -3,11 +3,11 @@ import { basename, join, resolve } from 'node:path'
 import type { Evidence } from '../../../agents/agent.ts'
 import { agents } from '../../../agents/index.ts'
 import { printable } from '../../errors.ts'
-import { findWorkflow } from '../../journal/find-workflow.ts'
+import { findWorkflow } from '../../journal/find/find-workflow.ts'
 import { readJournal } from '../../journal/open.ts'
-import { changedIn, evidenceFolder } from '../../keeper/evidence.ts'
-import { command, type Io, unknownWord, usageError } from '../command.ts'
-import { type GivenPlace, PLACE, placeOf, placeText } from '../place.ts'
+import { changedIn, evidenceFolder } from '../../keeper/role/evidence-store.ts'
+import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
+import { type GivenPlace, PLACE, placeOf, placeText } from '../target/place.ts'
 
 const LINE_MAX = 1_000
 

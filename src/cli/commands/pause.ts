@@ -1,4 +1,4 @@
-import { switchCommand } from '../switch-command.ts'
+import { switchCommand } from '../orders/switch-command.ts'
 
 const of = (role: string | undefined) => (role === undefined ? '' : ` ${role}`)
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { printable } from '../../errors.ts'
-import { changeText } from '../../guard/reason-text.ts'
-import type { PlannedDifference } from '../../keeper/plan.ts'
+import { changeText } from '../../guard/explain/reason-text.ts'
+import type { PlannedDifference } from '../../keeper/policy-tools/plan.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { command, usageError } from '../command.ts'
-import { DIRECTORY } from '../options.ts'
-import { pinText } from '../pin-text.ts'
-import { configAt } from '../run-order.ts'
+import { configAt } from '../orders/run-order.ts'
+import { pinText } from '../output/pin-text.ts'
+import { command, usageError } from '../parse/command.ts'
+import { DIRECTORY } from '../parse/options.ts'
 
 /** `rolekeeper plan`: what differs from what a policy declares, and what would be done about it. */
 export const plan = command({
@@ -35,7 +35,7 @@ Exits with 0 when everything is as declared, 1 when something differs.
         'a configuration names its directory: give one',
       )
     }
-    const { DECLARING_ROLES, planOf } = await import('../../keeper/plan.ts')
+    const { DECLARING_ROLES, planOf } = await import('../../keeper/policy-tools/plan.ts')
     if (role !== undefined && !DECLARING_ROLES.includes(role)) {
       throw usageError(
         `The role ${printable(role)} declares nothing.`,

@@ -1,22 +1,19 @@
+import { assertWhole } from '../../accounts/assert-contiguous.ts'
 import { type AccountRow, balancesOf } from '../../accounts/balances.ts'
 import { reportsOf } from '../../accounts/nav-reports.ts'
 import { opportunitiesOf } from '../../accounts/opportunities.ts'
 import { type Period, periodOf } from '../../accounts/period.ts'
 import { GROUPS, type Group, resultsOf } from '../../accounts/results.ts'
-import { assertWhole } from '../../accounts/whole.ts'
 import { workedForOf } from '../../accounts/worked-for.ts'
 import { workflowsOf } from '../../accounts/workflows-of.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
-import { type Page, readAccounts } from '../../journal/accounts.ts'
 import type { JournalPlace } from '../../journal/open.ts'
+import { type Page, readAccounts } from '../../journal/sqlite/accounts.ts'
 import { plural } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { decimal } from '../../units.ts'
-import { command, type Io, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
-import { lookBackMs } from '../options.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { configAt } from '../orders/run-order.ts'
 import {
   accountTable,
   balanceTable,
@@ -25,9 +22,12 @@ import {
   priceTable,
   reportTable,
   resultTable,
-} from '../pnl-tables.ts'
-import { configAt } from '../run-order.ts'
-import { type Table, tableText } from '../table.ts'
+} from '../output/pnl-tables.ts'
+import { type Table, tableText } from '../output/table.ts'
+import { command, type Io, usageError } from '../parse/command.ts'
+import { perhaps } from '../parse/nearest.ts'
+import { lookBackMs } from '../parse/options.ts'
+import { PLACE, placeOf } from '../target/place.ts'
 
 const BY = [...GROUPS, 'balance', 'line', 'account', 'opportunity', 'report', 'price'] as const
 type By = (typeof BY)[number]
@@ -173,7 +173,7 @@ type How = { readonly json?: true; readonly csv?: true }
 
 /** Compare what accounts close at with the chain, and print that. @returns the exit code. */
 async function compare(rows: readonly AccountRow[], config: RunConfig, how: How, io: Io): Promise<number> {
-  const { checkAccounts } = await import('../../keeper/check-accounts.ts')
+  const { checkAccounts } = await import('../../keeper/money/check-accounts.ts')
   const checked = await checkAccounts(rows, config)
   const table = balanceTable(rows)
   io.out(

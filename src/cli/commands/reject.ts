@@ -1,7 +1,7 @@
-import { answerHeld, takeBack } from '../answer-held.ts'
-import { command, usageError } from '../command.ts'
-import { KEY } from '../person-key.ts'
-import { PLACE, placeText } from '../place.ts'
+import { answerHeld, takeBack } from '../orders/answer-held.ts'
+import { KEY } from '../orders/person-key.ts'
+import { command, usageError } from '../parse/command.ts'
+import { PLACE, placeText } from '../target/place.ts'
 
 /** `rolekeeper reject`: the answer no. */
 export const reject = command({

@@ -1,11 +1,11 @@
 import type { Address } from 'viem'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
-import { command, usageError } from '../command.ts'
-import { KEY } from '../person-key.ts'
-import { PLACE } from '../place.ts'
-import type { Reported } from '../restatement.ts'
-import { configAt, runOrder } from '../run-order.ts'
+import { KEY } from '../orders/person-key.ts'
+import type { Reported } from '../orders/restatement.ts'
+import { configAt, runOrder } from '../orders/run-order.ts'
+import { command, usageError } from '../parse/command.ts'
+import { PLACE } from '../target/place.ts'
 
 /** `rolekeeper restate`: correct the newest NAV report of an oracle, through the same pipeline and guard as any other. */
 export const restate = command({
@@ -34,7 +34,7 @@ approval, and its guard judges it, as any report.
       throw usageError(`--label is missing or longer than ${LABEL_BYTES_MAX} bytes.`, 'say in short why')
     }
     if (!/^[a-z_]{1,32}$/.test(type)) throw usageError('--type is no report type.', 'write for example nav')
-    const { restatementOf } = await import('../restatement.ts')
+    const { restatementOf } = await import('../orders/restatement.ts')
     const place = { ...given, json: given.json === true }
     const reported = await readReported(await configAt(place, io), oracle, type)
     const submission = { ...restatementOf(reported, value, label), shadow: given.shadow === true }

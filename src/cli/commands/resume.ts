@@ -1,4 +1,4 @@
-import { switchCommand } from '../switch-command.ts'
+import { switchCommand } from '../orders/switch-command.ts'
 
 /** `rolekeeper resume`: take a pause back. */
 export const resume = switchCommand({

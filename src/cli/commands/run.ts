@@ -1,7 +1,7 @@
-import { command, usageError } from '../command.ts'
-import { durationMs } from '../options.ts'
-import { placeText } from '../place.ts'
+import { command, usageError } from '../parse/command.ts'
+import { durationMs } from '../parse/options.ts'
 import { createInterrupts, createShow, outletsOf, runSession } from '../session.ts'
+import { placeText } from '../target/place.ts'
 
 /** `rolekeeper run`: the keeper as a configuration says; it loads nothing of the sandbox. */
 export const run = command({
@@ -33,7 +33,7 @@ error as JSON. SIGTERM or Ctrl-C parks what is in flight; the next run takes it 
     const log = createLog({ level: 'info', secrets: () => secretsOf(config), write: lines.write })
     const { createKeeper } = await import('../../keeper/keeper.ts')
     const { version } = await import('../version.ts')
-    const { leavePlace } = await import('../place.ts')
+    const { leavePlace } = await import('../target/place.ts')
     leavePlace(config, file)
     const interrupts = createInterrupts(() => {})
     try {

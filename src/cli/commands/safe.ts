@@ -1,17 +1,17 @@
 import type { Address } from 'viem'
 import { printable } from '../../errors.ts'
-import type { FleetDoubt } from '../../fleet/control.ts'
+import type { FleetDoubt } from '../../fleet/doubts.ts'
 import type { Evidence } from '../../fleet/evidence.ts'
-import type { Check } from '../../fleet/leave.ts'
+import type { Check } from '../../fleet/leave-safe.ts'
 import type { Author } from '../../fleet/switches.ts'
-import type { LeavePlan } from '../../keeper/leave-safe.ts'
+import type { LeavePlan } from '../../keeper/signer/leave-safe.ts'
 import { type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import { native, plural } from '../../readable.js'
-import { author } from '../author.ts'
-import { command, type Io, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
-import { type FleetPlace, fleetAt, PLACE, placeText } from '../place.ts'
-import { signerShownAs } from '../shown-form.ts'
+import { signerShownAs } from '../orders/signer-shown.ts'
+import { command, type Io, usageError } from '../parse/command.ts'
+import { perhaps } from '../parse/nearest.ts'
+import { author } from '../target/author.ts'
+import { type FleetPlace, fleetAt, PLACE, placeText } from '../target/place.ts'
 
 /** `rolekeeper safe`: which signers of a fleet are SAFE, why, and the way out. */
 export const safe = command({
@@ -100,7 +100,7 @@ async function show({ place, at, json }: Showing, io: Io): Promise<number> {
 const isSafe = ({ here, fleet, journal }: SafeSigner) => here !== null || fleet !== null || journal.length > 0
 
 async function readSafeHere({ shared, directory }: FleetPlace) {
-  const { readSafeFile } = await import('../../fleet/control.ts')
+  const { readSafeFile } = await import('../../fleet/doubts.ts')
   return shared.seats.flatMap(({ name }) => {
     const doubt = readSafeFile(directory, name)
     return doubt === null ? [] : [[name, doubt] as const]
@@ -110,9 +110,9 @@ async function readSafeHere({ shared, directory }: FleetPlace) {
 async function readSafeSigners(
   place: FleetPlace,
 ): Promise<{ readonly signers: readonly SafeSigner[]; readonly evidence: Evidence }> {
-  const { amnesiaOf, readSafeFile, safeSeats } = await import('../../fleet/control.ts')
+  const { amnesiaOf, readSafeFile, safeSeats } = await import('../../fleet/doubts.ts')
   const { readEvidence } = await import('../../fleet/evidence.ts')
-  const { openCommandLine } = await import('../../journal/redis/command-line.ts')
+  const { openCommandLine } = await import('../../journal/redis/link/command-line.ts')
   const { RedisReads } = await import('../../journal/redis/reads.ts')
   const { readSafe } = await import('../../pipeline/transactions/safe.ts')
   const { shared } = place
@@ -177,8 +177,8 @@ async function leave(place: FleetPlace, asked: Asked, io: Io): Promise<number> {
   const { signer, gone, yes, json, at } = asked
   const { openRunConfig } = await import('../../config/config.ts')
   const { isWellKnown } = await import('../../sign/well-known.ts')
-  const { planToLeave } = await import('../../keeper/leave-safe.ts')
-  const { forgetSafe } = await import('../../fleet/control.ts')
+  const { planToLeave } = await import('../../keeper/signer/leave-safe.ts')
+  const { forgetSafe } = await import('../../fleet/doubts.ts')
   const { signers } = await readSafeSigners(place)
   const found = signers.find((each) => each.signer === signer)
   if (found === undefined)

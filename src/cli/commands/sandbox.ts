@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
-import { command } from '../command.ts'
-import { DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
+import { command } from '../parse/command.ts'
+import { DIRECTORY, FAULT, SCENARIO, SEED, seedOf } from '../parse/options.ts'
 import { createInterrupts } from '../session.ts'
 
 /** `rolekeeper sandbox`: the service, its contracts, a chain and a KMS, for any program to talk to. */
@@ -24,7 +24,7 @@ directory names every address and key that a program needs. Ctrl-C ends it.`,
     const seed = seedOf(given.seed)
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
     const { checkStory, prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import(
-      '../sandbox-process.ts'
+      '../target/sandbox-process.ts'
     )
     const { createProgress } = await import('../session.ts')
     checkStory(given)

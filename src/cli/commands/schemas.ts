@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { printable } from '../../errors.ts'
-import { command, usageError } from '../command.ts'
+import { command, usageError } from '../parse/command.ts'
 
 /** `rolekeeper schemas`: what an editor needs to check policies and run configurations while they are written. */
 export const schemas = command({
@@ -46,7 +46,7 @@ export async function editorSchemas(): Promise<Readonly<Record<string, object>>>
   const { agents } = await import('../../../agents/index.ts')
   const { runConfigSchema } = await import('../../config/config.ts')
   const { editorSchema, policyEditorSchema } = await import('../../config/policy.ts')
-  const { sectionsOf } = await import('../../keeper/role-policy.ts')
+  const { sectionsOf } = await import('../../keeper/policy/role-policy.ts')
   const policies = agents.map((agent) => [
     `policies/${agent.role}.schema.json`,
     policyEditorSchema(agent.role, sectionsOf(agent, [])),

@@ -2,9 +2,9 @@ import { readJournal } from '../../journal/open.ts'
 import { gain } from '../../readable.js'
 import { type Role, SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { isUnmarked, type ShadowVerdict, type Workflow } from '../../workflow/workflow.ts'
-import { command } from '../command.ts'
-import { checkRole } from '../keeper-there.ts'
-import { PLACE, placeOf } from '../place.ts'
+import { command } from '../parse/command.ts'
+import { checkRole } from '../target/keeper-there.ts'
+import { PLACE, placeOf } from '../target/place.ts'
 
 /** `rolekeeper shadow`: what the roles in shadow would have done, and what became of it. */
 export const shadow = command({

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Address } from 'viem'
-import { type Identity, releaseText } from '../../guard/person.ts'
+import { type Identity, releaseText } from '../../guard/approval/person-key.ts'
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { SignerOrder } from '../../ops/orders.ts'
 import { hashOfReasons, readSafe, type SafeReason, wayOut } from '../../pipeline/transactions/safe.ts'
 import type { Slot } from '../../workflow/slot.ts'
-import { command, type Io, unknownWord, usageError } from '../command.ts'
-import { replyTo } from '../order-reply.ts'
-import { order } from '../outgoing.ts'
-import { identify, KEY, readPersonKey } from '../person-key.ts'
-import { PLACE, type Place, placeOf, placeText } from '../place.ts'
-import { signerShownAs } from '../shown-form.ts'
+import { order } from '../orders/order-desk.ts'
+import { replyTo } from '../orders/order-reply.ts'
+import { identify, KEY, readPersonKey } from '../orders/person-key.ts'
+import { signerShownAs } from '../orders/signer-shown.ts'
+import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
+import { PLACE, type Place, placeOf, placeText } from '../target/place.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
@@ -89,7 +89,7 @@ type Known = { readonly chainId: number; readonly addresses: readonly Address[] 
 /** Of a fleet, those of its configuration: each instance holds but some. */
 async function signersOf(journal: JournalReads, { shared }: Place): Promise<Known | null> {
   if (shared !== undefined) return { chainId: shared.chainId, addresses: shared.signers }
-  const { SIGNERS_KEY } = await import('../../keeper/records.ts')
+  const { SIGNERS_KEY } = await import('../../keeper/records/records.ts')
   const text = await journal.getValue(SIGNERS_KEY)
   return text === null ? null : JSON.parse(text)
 }

@@ -5,10 +5,10 @@ import type { Keeper } from '../../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { createOutlet } from '../../ops/outlet.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { command, type Outlets } from '../command.ts'
-import { DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../options.ts'
-import type { SandboxProcess } from '../sandbox-process.ts'
+import { command, type Outlets } from '../parse/command.ts'
+import { DIRECTORY, durationMs, FAULT, SCENARIO, SEED, seedOf } from '../parse/options.ts'
 import { createInterrupts, createShow, outletsOf, runSession } from '../session.ts'
+import type { SandboxProcess } from '../target/sandbox-process.ts'
 
 /** `rolekeeper start`: sandbox and keeper together. */
 export const start = command({
@@ -35,7 +35,7 @@ Ctrl-C ends it; started again, it resumes what was in flight.
     const json = given.json === true
     const directory = resolve(given.directory ?? DEFAULT_DIRECTORY)
     const { checkStory, prepareDirectory, SANDBOX_PROGRAM, startSandboxProcess } = await import(
-      '../sandbox-process.ts'
+      '../target/sandbox-process.ts'
     )
     const { createProgress } = await import('../session.ts')
     checkStory(given)
@@ -84,7 +84,7 @@ async function createSandboxKeeper(
   directory: string,
   { json, shadow, screen, ...out }: How,
 ): Promise<{ readonly keeper: Keeper; readonly known: Deployment }> {
-  const { sandboxConfig } = await import('../sandbox-config.ts')
+  const { sandboxConfig } = await import('../target/sandbox-config.ts')
   const { secretsOf } = await import('../../config/config.ts')
   const { createLog } = await import('../../ops/log.ts')
   const { createKeeper } = await import('../../keeper/keeper.ts')

@@ -1,10 +1,10 @@
 import { printable, RolekeeperError } from '../../errors.ts'
 import { askStatus } from '../../ops/status.ts'
-import { command, type Io } from '../command.ts'
-import { keeperThere } from '../keeper-there.ts'
-import { type GivenPlace, PLACE, placeOf, placeText } from '../place.ts'
+import { statusScreen } from '../output/status-screen.ts'
+import { command, type Io } from '../parse/command.ts'
 import { createInterrupts } from '../session.ts'
-import { statusScreen } from '../status-screen.ts'
+import { keeperThere } from '../target/keeper-there.ts'
+import { type GivenPlace, PLACE, placeOf, placeText } from '../target/place.ts'
 
 const WATCH_MS = 1_000
 /** Home, and everything below it cleared: the screen does not flicker. */

@@ -3,11 +3,11 @@ import { printable } from '../../errors.ts'
 import { ROLE_NAME } from '../../service/contract/roles.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { Reason } from '../../workflow/proposal.ts'
-import { command, usageError } from '../command.ts'
-import { perhaps } from '../nearest.ts'
-import { KEY } from '../person-key.ts'
-import { PLACE, placeText } from '../place.ts'
-import { runOrder } from '../run-order.ts'
+import { KEY } from '../orders/person-key.ts'
+import { runOrder } from '../orders/run-order.ts'
+import { command, usageError } from '../parse/command.ts'
+import { perhaps } from '../parse/nearest.ts'
+import { PLACE, placeText } from '../target/place.ts'
 
 /** `rolekeeper submit`: a workflow that a person asks for, through the same pipeline and guard as any other. */
 export const submit = command({
@@ -52,7 +52,7 @@ with the addresses that the run configuration pins.
       )
     const role = given.role ?? own
     if (given.example === true) {
-      const { writeExample } = await import('../write-example.ts')
+      const { writeExample } = await import('../input/write-example.ts')
       return writeExample(workflowType, role, given, io)
     }
     if (role === null)
@@ -66,7 +66,7 @@ with the addresses that the run configuration pins.
         '--input is missing.',
         `name a JSON file with the input; rolekeeper submit ${workflowType} --example${placeText(given)} writes one`,
       )
-    const { readInput } = await import('../input-file.ts')
+    const { readInput } = await import('../input/input-file.ts')
     const input = readInput(workflowType, given.input, placeText(given))
     const submission = { role, workflowType, input, shadow: given.shadow === true, ...reason }
     return runOrder(submission, { ...given, json: given.json === true }, io)

@@ -1,4 +1,4 @@
-import { switchCommand } from '../switch-command.ts'
+import { switchCommand } from '../orders/switch-command.ts'
 
 /** `rolekeeper unkill`: take a kill back. */
 export const unkill = switchCommand({

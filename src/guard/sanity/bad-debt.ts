@@ -1,5 +1,5 @@
 import { type Address, parseAbi } from 'viem'
-import { createView, type Reads, uint } from '../views.ts'
+import { createView, type Reads, uint } from '../reads/views.ts'
 import { BPS } from './units.ts'
 
 /** What a market's bad debt is judged by; base units of its loan asset. */

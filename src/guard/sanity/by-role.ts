@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import type { Role } from '../../service/contract/roles.ts'
-import { allocatorSanity } from './allocator.ts'
-import { assetManagerSanity } from './asset-manager.ts'
-import { curatorSanity } from './curator.ts'
-import { investorSanity } from './investor.ts'
+import { allocatorSanity } from './allocator/allocator.ts'
+import { assetManagerSanity } from './asset-manager/asset-manager.ts'
+import { curatorSanity } from './channel/curator.ts'
+import { investorSanity } from './channel/investor.ts'
+import { partnerSanity } from './channel/partner.ts'
 import type { RoleSanity } from './judgement.ts'
-import { liquidatorSanity } from './liquidator.ts'
+import { liquidatorSanity } from './liquidator/liquidator.ts'
 import { navReporterSanity } from './nav-reporter.ts'
-import { partnerSanity } from './partner.ts'
-import { rfqBidderSanity } from './rfq-bidder.ts'
-import { vaultOwnerSanity } from './vault-owner.ts'
+import { vaultOwnerSanity } from './ownership/vault-owner.ts'
+import { rfqBidderSanity } from './rfq-bidder/rfq-bidder.ts'
 
 const BY_ROLE: ReadonlyMap<Role, RoleSanity> = new Map<Role, RoleSanity>([
   ['asset-manager', assetManagerSanity],

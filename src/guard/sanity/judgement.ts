@@ -12,7 +12,7 @@ import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { SentAtOnce } from '../policy/sent-at-once.ts'
 import { asAddress, asUint } from '../policy/values.ts'
-import type { Reads } from '../views.ts'
+import type { Reads } from '../reads/views.ts'
 
 /** What a judgement is about, and where it asks the chain. */
 export type About = {

@@ -6,7 +6,7 @@ import { amount, bps, contractName, count, seconds, settings } from '../../servi
 import { exactTokens, percent, time } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
-import { address, createView, uint, type View } from '../views.ts'
+import { address, createView, uint, type View } from '../reads/views.ts'
 import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { BPS } from './units.ts'
 

@@ -7,7 +7,7 @@ import { bps, seconds } from '../../service/contract/yaml-scalars.ts'
 import { percent } from '../../units.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import { asUint } from '../policy/values.ts'
-import { createView, uint, type View } from '../views.ts'
+import { createView, uint, type View } from '../reads/views.ts'
 import { BPS, priceText } from './units.ts'
 
 /** What a price is judged by: the oracle of a market. */

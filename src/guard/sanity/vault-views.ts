@@ -1,6 +1,6 @@
 import { type Address, type Hex, keccak256, parseAbi, stringToHex, zeroHash } from 'viem'
 import { z } from 'zod'
-import { address, createView, type Reads, uint, type View } from '../views.ts'
+import { address, createView, type Reads, uint, type View } from '../reads/views.ts'
 
 /** What an act of a vault's owner is judged by: all that an owner sets, and who may do what. */
 export const OWNERSHIP_VIEWS = parseAbi([

@@ -1,6 +1,6 @@
 import type { Role } from '../../service/contract/roles.ts'
 import type { Brief } from '../../workflow/brief.ts'
-import { decodeRecord } from '../records.ts'
+import { decodeRecord } from '../sqlite/records.ts'
 import type { RedisStore } from './store.ts'
 
 /** A brief and when its workflow was opened, Unix milliseconds. */

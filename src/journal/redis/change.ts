@@ -5,10 +5,10 @@ import type { Slot } from '../../workflow/slot.ts'
 import { isTerminal, isUnmarked, type Workflow } from '../../workflow/workflow.ts'
 import { entryOf, requestKey } from '../entered.ts'
 import type { LedgerEntry, Reservation, Transition } from '../journal.ts'
-import { encodeRecord } from '../records.ts'
+import { encodeRecord } from '../sqlite/records.ts'
 import { encodeBrief } from './briefs.ts'
 import { encodeEntry } from './entries.ts'
-import type { Keys } from './keys.ts'
+import type { Keys } from './link/keys.ts'
 
 /** What a revision of all budgets together begins with. */
 export const OF_ALL = 'all '

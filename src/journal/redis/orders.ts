@@ -1,7 +1,7 @@
-import { hashOf } from './answer.ts'
-import { type FleetPlace, openCommandLine } from './command-line.ts'
-import { seatLost } from './faults.ts'
-import type { Held } from './seat.ts'
+import { hashOf } from './link/answer.ts'
+import { type FleetPlace, openCommandLine } from './link/command-line.ts'
+import { seatLost } from './link/faults.ts'
+import type { Held } from './seats/seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** An order that waits. */

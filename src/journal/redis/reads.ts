@@ -11,7 +11,7 @@ import type {
   Reservation,
   Transition,
 } from '../journal.ts'
-import { decodeRecord } from '../records.ts'
+import { decodeRecord } from '../sqlite/records.ts'
 import { entryAmong, fieldsOf } from './entries.ts'
 import type { RedisStore } from './store.ts'
 

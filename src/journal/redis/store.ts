@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { invariant, RolekeeperError } from '../../errors.ts'
-import type { Answer } from './answer.ts'
-import { checkServer, type Server } from './check.ts'
-import { type Line, nameOf, openLine } from './connect.ts'
-import { LineFault } from './faults.ts'
-import { COMMAND_MS, type Known, meet, type StoreConfig } from './generation.ts'
-import { type Keys, keysOf } from './keys.ts'
-import { createLink, type Link } from './link.ts'
-import { type ScriptName, scriptsOf } from './scripts.ts'
-import { testify } from './testimony.ts'
+import type { Answer } from './link/answer.ts'
+import { checkServer, type Server } from './link/check.ts'
+import { type Line, nameOf, openLine } from './link/connect.ts'
+import { LineFault } from './link/faults.ts'
+import { testify } from './link/fleet-history.ts'
+import { COMMAND_MS, type Known, meet, type StoreConfig } from './link/generation.ts'
+import { type Keys, keysOf } from './link/keys.ts'
+import { createLink, type Link } from './link/link.ts'
+import { type ScriptName, scriptsOf } from './scripts/scripts.ts'
 
 /** How long a barrier waits for replicas, ms; its line waits longer, so that the count is heard. */
 const WAIT_MS = 1_000

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
-import { approvalHash } from '../../guard/approval.ts'
+import { approvalHash } from '../../guard/approval/approval.ts'
 import type { Deed } from '../../ops/console/server.ts'
 import { setControl } from '../../ops/control.ts'
 import { writeAnswer } from '../../ops/orders.ts'

@@ -5,21 +5,27 @@ import { loadWithIncludes } from '../../config/include.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Weakness } from '../../guard/policy/lints.ts'
 import { openNodes, openService } from '../connect.ts'
-import { farFromShipped } from '../policy-file.ts'
-import { lintsOf } from '../policy-lints.ts'
-import { loadRolePolicy, positionOf, type RolePolicy } from '../role-policy.ts'
-import { judgeCharges } from './charges.ts'
-import { judgeClock } from './clock.ts'
-import { examineDeployment, judgeOracles } from './deployment.ts'
-import { judgeEligibility } from './eligibility.ts'
+import { loadRolePolicy, positionOf, type RolePolicy } from '../policy/role-policy.ts'
+import { farFromShipped } from '../policy-tools/file.ts'
+import { lintsOf } from '../policy-tools/lints.ts'
+import { judgeCharges } from './checks/charges.ts'
+import { judgeClock } from './checks/clock.ts'
+import { examineDeployment, judgeOracles } from './checks/deployment.ts'
+import { judgeEligibility } from './checks/eligibility.ts'
+import { examineKeys } from './checks/keys.ts'
+import { examineLastRun } from './checks/last-run.ts'
+import { judgeMoney } from './checks/money.ts'
+import { examineNodes } from './checks/nodes.ts'
+import {
+  examineDirectory,
+  examinePorts,
+  examineRedis,
+  examineSources,
+  examineWebhook,
+} from './checks/outside.ts'
+import { judgePolicy } from './checks/policy.ts'
+import { examineScopes, examineService, serviceAheadMs } from './checks/service.ts'
 import { ANSWER_MS_MAX, type Check, type Finding, failedBy, passed, warned } from './finding.ts'
-import { judgeMoney } from './judge-money.ts'
-import { judgePolicy } from './judge-policy.ts'
-import { examineKeys } from './keys.ts'
-import { examineLastRun } from './last-run.ts'
-import { examineNodes } from './nodes.ts'
-import { examineDirectory, examinePorts, examineRedis, examineSources, examineWebhook } from './outside.ts'
-import { examineScopes, examineService, serviceAheadMs } from './service.ts'
 import { readWorld, type World } from './world.ts'
 
 /** Nobody waits longer for one look. */

@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
-import type { RolePolicy } from '../role-policy.ts'
-import { judgeCharges } from './charges.ts'
-import { judgeClock } from './clock.ts'
-import { judgeEligibility } from './eligibility.ts'
+import type { RolePolicy } from '../policy/role-policy.ts'
+import { judgeCharges } from './checks/charges.ts'
+import { judgeClock } from './checks/clock.ts'
+import { judgeEligibility } from './checks/eligibility.ts'
+import { judgePolicy } from './checks/policy.ts'
+import { serviceAheadMs } from './checks/service.ts'
 import { refuseFailing } from './finding.ts'
-import { judgePolicy } from './judge-policy.ts'
-import { serviceAheadMs } from './service.ts'
 import type { World } from './world.ts'
 
 /** What proving takes. */

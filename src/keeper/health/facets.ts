@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { type Facet, type Finding, facetKey } from '../../ops/facet.ts'
 import type { Log } from '../../ops/log.ts'
-import type { Reports } from '../reports.ts'
+import type { Reports } from '../telemetry/reports.ts'
 import { causesOf } from './causes.ts'
 
 /** What lasts no longer is not worth a line: a request that was lost, a block that was late. */

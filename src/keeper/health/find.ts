@@ -1,10 +1,9 @@
 import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
-import { chainFinding, gasFinding, nodeFindings } from './chain-findings.ts'
-import { budgetFinding } from './duty-findings.ts'
-import { keptFindings } from './kept-findings.ts'
-import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
-import { noncesFinding } from './nonce-findings.ts'
+import { chainFinding, gasFinding, nodeFindings } from './findings/chain.ts'
+import { budgetFinding } from './findings/duty.ts'
+import { keptFindings } from './findings/kept.ts'
+import { noncesFinding } from './findings/nonce.ts'
 import {
   clockFinding,
   controlFindings,
@@ -12,8 +11,7 @@ import {
   journalFinding,
   outletFinding,
   seatsFinding,
-} from './own-findings.ts'
-import type { Probes } from './probes.ts'
+} from './findings/own.ts'
 import {
   approvalsFinding,
   dutyFinding,
@@ -22,7 +20,9 @@ import {
   serviceFinding,
   signerFinding,
   streamFinding,
-} from './role-findings.ts'
+} from './findings/role.ts'
+import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
+import type { Probes } from './probes.ts'
 
 /** Find how every facet is, by what is known now: nothing is asked. */
 export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {

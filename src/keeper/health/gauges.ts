@@ -1,8 +1,8 @@
 import type { Gauges } from '../../ops/metrics/gauges.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import type { RoleAtWork } from '../role.ts'
-import { positionOf } from '../role-policy.ts'
+import { positionOf } from '../policy/role-policy.ts'
+import type { RoleAtWork } from '../role/role.ts'
 import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
 import type { Used } from './used.ts'
 

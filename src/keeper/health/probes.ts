@@ -1,8 +1,8 @@
 import type { Address } from 'viem'
 import type { Head } from '../../chain/nodes.ts'
-import { createRenewed } from '../renewed.ts'
+import { createRenewed } from '../cached-read.ts'
+import { JOURNAL_MS_MAX } from './findings/own.ts'
 import { atWork, type HealthDeps } from './looked-at.ts'
-import { JOURNAL_MS_MAX } from './own-findings.ts'
 import { type Used, usedNow } from './used.ts'
 
 const HEAD_MS = 500

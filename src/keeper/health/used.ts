@@ -1,4 +1,4 @@
-import { usedOfAllowances } from '../../guard/allowances.ts'
+import { usedOfAllowances } from '../../guard/limits/allowances.ts'
 import {
   BUDGETS_MS,
   type BudgetState,
@@ -6,10 +6,10 @@ import {
   type Cap,
   type UsedParts,
   usedOfLimits,
-} from '../../guard/budget.ts'
+} from '../../guard/limits/budget.ts'
 import type { Journal, Spent } from '../../journal/journal.ts'
 import type { Role } from '../../service/contract/roles.ts'
-import type { RoleAtWork } from '../role.ts'
+import type { RoleAtWork } from '../role/role.ts'
 import type { HealthDeps } from './looked-at.ts'
 
 /** What of the limits is used, of each role and of all roles together. */

@@ -1,10 +1,10 @@
 /** What a workflow allowed, and what of it is left. */
 import type { Nodes } from '../../chain/nodes.ts'
-import { allowanceView } from '../../guard/views.ts'
+import { allowanceView } from '../../guard/reads/views.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Slot } from '../../workflow/slot.ts'
 import type { StandingAllowance, Workflow } from '../../workflow/workflow.ts'
-import type { ChainView } from './nonces.ts'
+import type { ChainView } from './chain-view.ts'
 import { revocationPayload } from './transaction.ts'
 
 /** The selector of `approve`. Source: EIP-20. */

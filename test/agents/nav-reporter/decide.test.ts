@@ -5,7 +5,7 @@ import type { InFlight, Stop } from '../../../agents/agent.ts'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { navReporterPolicy } from '../../../agents/nav-reporter/policy.ts'
 import type { Statement } from '../../../agents/nav-reporter/statement.ts'
-import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval.ts'
+import { approvalPolicy, compileApproval, whyAsk } from '../../../src/guard/approval/approval.ts'
 import { policyOf } from '../../support/policies.ts'
 import {
   accepted,

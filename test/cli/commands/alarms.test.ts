@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { rolekeeper } from '../../../src/cli/dispatch.ts'
-import { countAnswers } from '../../../src/guard/approvers.ts'
+import { countAnswers } from '../../../src/guard/approval/approvers.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'alarms-'))

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { evidence } from '../../../agents/nav-reporter/evidence.ts'
-import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
-import { evidenceFolder, openKept } from '../../../src/keeper/evidence.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
+import { evidenceFolder, openKept } from '../../../src/keeper/role/evidence-store.ts'
 import {
   accepted,
   fund,

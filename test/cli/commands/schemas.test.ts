@@ -6,7 +6,7 @@ import { agents } from '../../../agents/index.ts'
 import { editorSchemas } from '../../../src/cli/commands/schemas.ts'
 import { loadWithIncludes } from '../../../src/config/include.ts'
 import { checkPolicy } from '../../../src/config/policy.ts'
-import { sectionsOf } from '../../../src/keeper/role-policy.ts'
+import { sectionsOf } from '../../../src/keeper/policy/role-policy.ts'
 import { runCommand } from '../../support/commands.ts'
 import { TOKENS } from '../../support/tokens.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkRequest } from '../../../src/guard/check-request.ts'
+import { checkRequest } from '../../../src/guard/checks/check-request.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { MARKET, OTHER_MARKET, SELF, STRANGER } from '../fixtures.ts'
 import { kindOf } from '../kinds.ts'

@@ -1,4 +1,4 @@
-import { type Members, membersOf } from '../../../src/guard/policy/difference.ts'
+import { type Members, membersOf } from '../../../src/guard/policy/compare/difference.ts'
 import { chance, pickFrom, whole } from '../../lab/fuzz/dice.ts'
 import type { Dice } from '../../lab/judgement/dice.ts'
 

@@ -1,6 +1,6 @@
 import { encodeFunctionData } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { checkLogs } from '../../../src/guard/effects.ts'
+import { checkLogs } from '../../../src/guard/checks/effects.ts'
 import { amongOurs } from '../../../src/guard/ruleset.ts'
 import { MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 import { answerOf, deployment, kindOf } from '../kinds.ts'

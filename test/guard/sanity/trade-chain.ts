@@ -10,9 +10,9 @@ import {
 } from 'viem'
 import type { AuctionSeen, RfqBidSeen, RfqSeen } from '../../../agents/rfq-bidder/seen.ts'
 import type { Call } from '../../../src/chain/nodes.ts'
+import { TOKEN_VIEWS } from '../../../src/guard/reads/views.ts'
 import { PRICE_VIEWS } from '../../../src/guard/sanity/price.ts'
-import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../src/guard/sanity/rfq-bidder-views.ts'
-import { TOKEN_VIEWS } from '../../../src/guard/views.ts'
+import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../src/guard/sanity/rfq-bidder/views.ts'
 import { AUCTION, DESK, REFERENCE } from '../../agents/rfq-bidder/fixtures.ts'
 
 const VIEWS: readonly AbiFunction[] = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
-import { acquire } from '../../../src/journal/redis/seat.ts'
+import { acquire } from '../../../src/journal/redis/seats/seat.ts'
 import { startSeatUpkeep, startStoreUpkeep } from '../../../src/journal/redis/upkeep.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, seatOf, takeSeat } from '../../support/redis-fleet.ts'

@@ -6,11 +6,11 @@ import {
   chainFinding,
   gasFinding,
   nodeFindings,
-} from '../../../src/keeper/health/chain-findings.ts'
-import { type Kept, keptFindings } from '../../../src/keeper/health/kept-findings.ts'
-import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/own-findings.ts'
-import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/role-findings.ts'
-import type { RoleAtWork } from '../../../src/keeper/role.ts'
+} from '../../../src/keeper/health/findings/chain.ts'
+import { type Kept, keptFindings } from '../../../src/keeper/health/findings/kept.ts'
+import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/findings/own.ts'
+import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/findings/role.ts'
+import type { RoleAtWork } from '../../../src/keeper/role/role.ts'
 import { type FacetName, type Finding, facetKey } from '../../../src/ops/facet.ts'
 import { SIGNER } from '../../support/workflows.ts'
 

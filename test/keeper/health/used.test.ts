@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { limitsPolicy } from '../../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import type { Journal, Reservation } from '../../../src/journal/journal.ts'
-import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { readUsed } from '../../../src/keeper/health/used.ts'
 import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, sections } from '../../guard/fixtures.ts'
 

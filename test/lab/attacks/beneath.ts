@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type Address, concatHex, type Hex, keccak256, padHex } from 'viem'
 import { invariant } from '../../../src/errors.ts'
-import { readSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { readSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { BTC } from '../../sandbox/indexer/scene.ts'
 import {
   createKeeperScene,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkPrepared } from '../../../src/guard/check-prepared.ts'
+import { checkPrepared } from '../../../src/guard/checks/check-prepared.ts'
 import type { PreparedWorkflow } from '../../../src/service/contract/prepared-workflow.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../../src/service/contract/workflow-types.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'

@@ -8,8 +8,8 @@ import {
   parseAbi,
   zeroAddress,
 } from 'viem'
+import { createReads } from '../../../src/guard/reads/views.ts'
 import type { Ruleset } from '../../../src/guard/ruleset.ts'
-import { createReads } from '../../../src/guard/views.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../../guard/fixtures.ts'
 import { answerOf, DESK, deployment, kindOf } from '../../guard/kinds.ts'
 import { REGISTRY } from '../../guard/kinds-by-hand.ts'

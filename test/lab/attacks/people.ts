@@ -1,8 +1,13 @@
-import { approvalHash, approvalPolicy, compileApproval } from '../../../src/guard/approval.ts'
-import { askerOf } from '../../../src/guard/approvers.ts'
-import { answerText, createPersonKey, type Identity, signText } from '../../../src/guard/person.ts'
-import { RecentReservations } from '../../../src/journal/recent-reservations.ts'
-import { checkAsked, createHold, endUnapproved } from '../../../src/keeper/asking.ts'
+import { approvalHash, approvalPolicy, compileApproval } from '../../../src/guard/approval/approval.ts'
+import { askerOf } from '../../../src/guard/approval/approvers.ts'
+import {
+  answerText,
+  createPersonKey,
+  type Identity,
+  signText,
+} from '../../../src/guard/approval/person-key.ts'
+import { RecentReservations } from '../../../src/journal/sqlite/recent-reservations.ts'
+import { checkAsked, createHold, endUnapproved } from '../../../src/keeper/stages/approval-hold.ts'
 import { reservationOf } from '../../../src/pipeline/transactions/reservation.ts'
 import type { Hold, Workflow } from '../../../src/workflow/workflow.ts'
 import { NOW_MS, SELF, STRANGER } from '../../guard/fixtures.ts'

@@ -1,4 +1,4 @@
-import { checkPrepared } from '../../../src/guard/check-prepared.ts'
+import { checkPrepared } from '../../../src/guard/checks/check-prepared.ts'
 import { CHAIN_ID, freeze, NOW_MS, SELF } from '../../guard/fixtures.ts'
 import { PREPARED } from '../../guard/shipped.ts'
 import { aimOf } from '../attacks/play.ts'

@@ -2,8 +2,8 @@ import { openSync, readSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Records } from '../../../src/journal/records.ts'
-import { SqliteJournal } from '../../../src/journal/sqlite.ts'
+import { Records } from '../../../src/journal/sqlite/records.ts'
+import { SqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { quantile } from './waves.ts'
 
 /** How long calls took, milliseconds. */

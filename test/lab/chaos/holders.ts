@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import type { Keys } from '../../../src/journal/redis/keys.ts'
+import type { Keys } from '../../../src/journal/redis/link/keys.ts'
 
 /** A term began or ended: who holds the seat now (empty: nobody). It was not so at `notBeforeMs`, and was seen at `seenAtMs`. */
 type Change = {

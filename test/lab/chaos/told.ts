@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keeperAt } from '../../../src/journal/presence.ts'
+import { keeperAt } from '../../../src/journal/directory/presence.ts'
 import type { TcpDeed, TcpProxy, TcpRule } from '../../support/tcp-proxy.ts'
 import { FAULTS } from './faults.ts'
 import { createFleetWorld, type FleetWorld, type Member } from './fleet-world.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JournalReads } from '../../../src/journal/journal.ts'
-import { readSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { readSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { replyKey } from '../../../src/ops/mail.ts'
 import { writeSubmission } from '../../../src/ops/orders.ts'
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.ts'

@@ -4,7 +4,7 @@ import {
   TransactionNotFoundError,
   TransactionReceiptNotFoundError,
 } from 'viem'
-import { readSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { readSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { isTerminal, type Workflow } from '../../../src/workflow/workflow.ts'
 
 /** More than a day brings. */

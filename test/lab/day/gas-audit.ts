@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, formatEther, type PublicClient } from 'viem'
 import type { RunConfig } from '../../../src/config/config.ts'
-import { loadRolePolicy, positionOf } from '../../../src/keeper/role-policy.ts'
+import { loadRolePolicy, positionOf } from '../../../src/keeper/policy/role-policy.ts'
 
 const HOUR_S = 3_600n
 

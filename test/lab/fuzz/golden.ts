@@ -8,7 +8,7 @@ import {
   recoveryFundAbi,
   rfqDeskAbi,
 } from '../../../sandbox/contracts/abis.ts'
-import { exposureOf } from '../../../src/guard/check-request.ts'
+import { exposureOf } from '../../../src/guard/checks/check-request.ts'
 import type { PreparedWorkflow, TransactionIntent } from '../../../src/service/contract/prepared-workflow.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { LOAN, SELF, VAULT } from '../../guard/fixtures.ts'

@@ -32,7 +32,7 @@ const BY_REASON: Readonly<
   'the types need it: every parameter has a name': [
     ['calls/decode.ts', 'const named = abi.inputs.map(({ name }, index)', "''", "'mutated'"],
     ['calls/typed-data.ts', 'args: abi.inputs.map(', "''", "'mutated'"],
-    ['policy/compile-facts.ts', "asValue(memberAt(asked?.args, name ?? '')", "''", "'mutated'"],
+    ['policy/compile/facts.ts', "asValue(memberAt(asked?.args, name ?? '')", "''", "'mutated'"],
   ],
   'saves work: without it the same is computed again': [
     [
@@ -80,19 +80,19 @@ const BY_REASON: Readonly<
       '(mostUsdMicros === undefined) && (refillUsdMicros === undefined)',
     ],
     [
-      'policy/compare-rules.ts',
+      'policy/compare/rules.ts',
       'if (part !== undefined && of !== undefined)',
       'part !== undefined && of !== undefined',
       '(part !== undefined) || (of !== undefined)',
     ],
     [
-      'policy/compile-facts.ts',
+      'policy/compile/facts.ts',
       'if (view === null || outputs === null)',
       'view === null || outputs === null',
       '(view === null) && (outputs === null)',
     ],
     [
-      'policy/compile-leaves.ts',
+      'policy/compile/leaves.ts',
       "if ('components' in parameter &&",
       "'components' in parameter && base === 'tuple'",
       "('components' in parameter) || (base === 'tuple')",
@@ -100,43 +100,43 @@ const BY_REASON: Readonly<
   ],
   'the types need it: a path has a last name': [['policy/bounds.ts', ".at(-1) ?? ''", "''", "'mutated'"]],
   'a sense is only ever compared with the other one': [
-    ['policy/compare-allowances.ts', '', "'less'", "''"],
-    ['policy/compare-approval.ts', '', "'less'", "''"],
-    ['policy/compare-rules.ts', '', "'less'", "''"],
-    ['policy/compare.ts', '', "'less'", "''"],
+    ['policy/compare/allowances.ts', '', "'less'", "''"],
+    ['policy/compare/approval.ts', '', "'less'", "''"],
+    ['policy/compare/rules.ts', '', "'less'", "''"],
+    ['policy/compare/policies.ts', '', "'less'", "''"],
   ],
   'the word is only ever asked whether it is there': [
-    ['policy/compare.ts', "['limits.loss.", "'open'", "''"],
+    ['policy/compare/policies.ts', "['limits.loss.", "'open'", "''"],
   ],
   'the types need it: what has no sense of its own is what both are found by': [
-    ['policy/compare-allowances.ts', 'const direction = sense === undefined', 'sense === undefined', 'false'],
-    ['policy/compare-allowances.ts', 'const direction = sense === undefined', "'unknown'", "''"],
+    ['policy/compare/allowances.ts', 'const direction = sense === undefined', 'sense === undefined', 'false'],
+    ['policy/compare/allowances.ts', 'const direction = sense === undefined', "'unknown'", "''"],
   ],
   'a word that is no kind of a value, either way': [
-    ['policy/compile-facts.ts', "kind: 'parts',", "'parts'", "''"],
+    ['policy/compile/facts.ts', "kind: 'parts',", "'parts'", "''"],
   ],
   'the types need it: there are as many arguments as parameters': [
-    ['policy/compile-facts.ts', 'return refer(source.args[index]', "''", "'mutated'"],
+    ['policy/compile/facts.ts', 'return refer(source.args[index]', "''", "'mutated'"],
   ],
   'the types need it: every result has a name by now': [
-    ['policy/compile-facts.ts', "({ name = '' }, index)", "''", "'mutated'"],
+    ['policy/compile/facts.ts', "({ name = '' }, index)", "''", "'mutated'"],
   ],
   'nothing is there before the first': [
-    ['policy/compile-rules.ts', 'if (again < 0) return', 'again < 0', '(again) <= (0)'],
+    ['policy/compile/rules.ts', 'if (again < 0) return', 'again < 0', '(again) <= (0)'],
   ],
   'two amounts that are equal have returned by now': [
     [
-      'policy/difference.ts',
+      'policy/compare/difference.ts',
       'return after.amount > before.amount',
       'after.amount > before.amount',
       '(after.amount) >= (before.amount)',
     ],
   ],
   'a word that no other quantity has, either way': [
-    ['policy/difference.ts', 'if (/^-?[0-9]{1,78}$/', "'count'", "''"],
+    ['policy/compare/difference.ts', 'if (/^-?[0-9]{1,78}$/', "'count'", "''"],
   ],
   'the types need it: what has no unit parses as no amount': [
-    ['policy/difference.ts', 'if (unit === undefined) return null', 'unit === undefined', 'false'],
+    ['policy/compare/difference.ts', 'if (unit === undefined) return null', 'unit === undefined', 'false'],
   ],
   'a word for the end: no operator is written so': [
     ['policy/expression.ts', 'const operator = operators[', "''", "'mutated'"],

@@ -1,6 +1,6 @@
 import { type Address, type Hex, keccak256, parseTransaction } from 'viem'
 import type { JournalReads } from '../../../src/journal/journal.ts'
-import { readSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { readSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import type { FeePolicy } from '../../../src/pipeline/transactions/fees.ts'
 import type { Attempt, Slot } from '../../../src/workflow/slot.ts'
 import { isTerminal, type Workflow } from '../../../src/workflow/workflow.ts'

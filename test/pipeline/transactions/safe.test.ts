@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { RolekeeperError } from '../../../src/errors.ts'
-import { openSqliteJournal } from '../../../src/journal/sqlite.ts'
+import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { createSigners, readSafe } from '../../../src/pipeline/transactions/safe.ts'
 import { SIGNER } from '../../support/workflows.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { approvalPolicy, compileApproval } from '../../../src/guard/approval.ts'
+import { approvalPolicy, compileApproval } from '../../../src/guard/approval/approval.ts'
 import { deployment } from '../../../src/service/contract/deployment.ts'
 
 const codeHash = `0x${'c0'.repeat(32)}` as const
