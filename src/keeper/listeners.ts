@@ -6,8 +6,8 @@ import { openConsole } from './console/open-console.ts'
 import { startHealth } from './health/health.ts'
 import type { HealthDeps } from './health/looked-at.ts'
 import { createMoneyToday } from './money/run-money.ts'
+import type { Candidate } from './policy/candidates.ts'
 import type { Reports } from './telemetry/reports.ts'
-import type { Candidate } from './term/staff.ts'
 
 /** What a keeper shows beside what it is looked at by. */
 type Shown = {

@@ -4,7 +4,7 @@ import { countAnswers } from '../guard/approval/approvers.ts'
 import { writeAnswer } from '../ops/orders.ts'
 import { type Reply, startReplyListener } from '../ops/reply-listener.ts'
 import { isHeld, type Workflow } from '../workflow/workflow.ts'
-import type { Candidate } from './term/staff.ts'
+import type { Candidate } from './policy/candidates.ts'
 
 /** What an answer from outside is held against. */
 type RepliesDeps = {

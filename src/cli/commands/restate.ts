@@ -80,7 +80,7 @@ async function callAll(
   config: RunConfig,
   calls: readonly { readonly to: Address; readonly data: `0x${string}` }[],
 ) {
-  const { openNodes } = await import('../../keeper/connect.ts')
+  const { openNodes } = await import('../../keeper/startup/connect.ts')
   const { systemClock } = await import('../../clock.ts')
   const nodes = await openNodes(config, systemClock)
   try {

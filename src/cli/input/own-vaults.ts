@@ -4,7 +4,7 @@ import { loadChain } from '../../config/chain.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { balanceView, createReads, type Reads } from '../../guard/reads/views.ts'
 import { ownerView, VAULT_ROLE_IDS, vaultRoleView } from '../../guard/sanity/vault-views.ts'
-import { openNodes } from '../../keeper/connect.ts'
+import { openNodes } from '../../keeper/startup/connect.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../service/contract/workflow-types.ts'
 
 /** Asks whether a vault is one that a signer may act on. */

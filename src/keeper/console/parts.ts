@@ -12,8 +12,9 @@ import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/l
 import { type Used, usedNow } from '../health/used.ts'
 import type { Earned } from '../money/earned.ts'
 import type { MoneyToday } from '../money/run-money.ts'
+import type { Candidate } from '../policy/candidates.ts'
 import { positionOf } from '../policy/role-policy.ts'
-import type { Candidate, RoleState } from '../term/staff.ts'
+import type { RoleState } from '../role/role.ts'
 import type { Flows } from './flows.ts'
 
 /** What the page is made of. */

@@ -1,9 +1,6 @@
 import type { AgentConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 
-/** How long one answer is waited for, milliseconds: on a busy machine the keeper's own start is part of it. */
-export const ANSWER_MS_MAX = 10_000
-
 /** What is looked at before the first signature, by the name that its row has. */
 export type Check =
   | 'configuration'

@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { balanceView } from '../../guard/reads/views.ts'
-import { openNodes } from '../connect.ts'
+import { openNodes } from '../startup/connect.ts'
 
 /** An account with what the chain says that it holds at the block where it closes; null where the nodes have that no more. */
 export type CheckedAccount = AccountRow & { readonly onChain: bigint | null }

@@ -10,9 +10,10 @@ import { createReads } from '../../guard/reads/views.ts'
 import { priceView } from '../../guard/sanity/price.ts'
 import { createLog } from '../../ops/log.ts'
 import { exactTokens, exactUsd, parseAmount, USD } from '../../units.ts'
-import { openNodes, openService } from '../connect.ts'
-import { proveUnits } from '../deployment-proof.ts'
-import { provePins, proveService } from '../startup-checks.ts'
+import { openNodes, openService } from '../startup/connect.ts'
+import { proveUnits } from '../startup/deployment-proof.ts'
+import { provePins } from '../startup/pins.ts'
+import { proveService } from '../startup/service.ts'
 
 /** One thing that a policy is asked about. */
 export type Question = {

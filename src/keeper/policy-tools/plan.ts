@@ -13,9 +13,9 @@ import { createCollections } from '../../observe/collections.ts'
 import { observe } from '../../observe/observe.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { briefOf } from '../../workflow/brief.ts'
-import { openNodes, openService } from '../connect.ts'
 import { loadRolePolicy, positionOf, type RolePolicy } from '../policy/role-policy.ts'
-import { clientOf } from '../startup-checks.ts'
+import { clientOf } from '../startup/access.ts'
+import { openNodes, openService } from '../startup/connect.ts'
 import { type MissingPin, missingPin } from './plan-pins.ts'
 
 /**

@@ -4,11 +4,9 @@ import type { AgentConfig } from '../../config/config.ts'
 import { loadWithIncludes } from '../../config/include.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { KeeperEvent } from '../../ops/events.ts'
+import type { Watched } from './candidates.ts'
 import { refusalOfLoosening } from './loosening.ts'
 import type { Position, RolePolicy } from './role-policy.ts'
-
-/** A position whose policy may become another one while its keeper runs. */
-export type Watched = Position & { policy: RolePolicy | RolekeeperError; tightened: number }
 
 /** What watching policies needs. */
 type WatchDeps = {

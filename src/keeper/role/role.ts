@@ -26,14 +26,15 @@ import type { Role } from '../../service/contract/roles.ts'
 import type { Hint } from '../../service/events/hints.ts'
 import type { Proposal } from '../../workflow/proposal.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import type { DeploymentProof } from '../deployment-proof.ts'
 import { proveSound } from '../doctor/prove-sound.ts'
 import type { World } from '../doctor/world.ts'
 import { createShadowScores, type ShadowScores } from '../money/shadow-scores.ts'
 import { proveViews } from '../policy/prove-views.ts'
 import type { RolePolicy } from '../policy/role-policy.ts'
 import type { RoleSigning } from '../signer/role-signing.ts'
-import { proveAccess, proveService } from '../startup-checks.ts'
+import { proveAccess } from '../startup/access.ts'
+import type { DeploymentProof } from '../startup/deployment-proof.ts'
+import { proveService } from '../startup/service.ts'
 import { compareWithService } from './compare-service.ts'
 import { createRoleDuty, type RoleDuty } from './decision-loop.ts'
 import type { DutyState } from './duty-ledger.ts'
@@ -94,6 +95,12 @@ export type RoleAtWork = {
   readonly shadowScores: ShadowScores
   readonly vitals: Vitals
 }
+
+/** How a role of the configuration stands: at work, being opened, or down for a reason. */
+export type RoleState =
+  | { readonly type: 'opening' }
+  | { readonly type: 'up'; readonly role: RoleAtWork }
+  | { readonly type: 'down'; readonly reason: RolekeeperError }
 
 /** Prove the views of a role, and say of one that is nowhere where its policy names it. */
 async function proveRoleViews({ agent, policy, ruleset }: RolePolicy, { nodes }: RoleDeps): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { encodeRecord } from '../../journal/sqlite/records.ts'
-import type { Candidate } from '../term/staff.ts'
+import type { Candidate } from '../policy/candidates.ts'
 
 /** Say what an instance of a fleet works by, and how often that was tightened. */
 export const agreementOf = (

@@ -6,8 +6,8 @@ import type { Mail } from '../../ops/mail.ts'
 import type { FleetGauges } from '../../ops/metrics/fleet-metrics.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { TimersDeps } from '../../queue/timers.ts'
+import type { Candidate } from '../policy/candidates.ts'
 import type { KeeperRecords } from '../records/records.ts'
-import type { Candidate } from '../term/staff.ts'
 
 /** A seat that a keeper holds: what it decides and signs for, for as long as it does. */
 export type HeldSeat = {

@@ -1,14 +1,14 @@
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
-import type { RolekeeperError } from '../../errors.ts'
+import { RolekeeperError } from '../../errors.ts'
 import { gateBySwitches, readControl, takenBack } from '../../ops/control.ts'
 import { fileMail } from '../../ops/mail.ts'
 import { createTimers } from '../../queue/timers.ts'
+import type { Workflow } from '../../workflow/workflow.ts'
+import type { Candidate } from '../policy/candidates.ts'
 import { withAudit } from '../records/audited-journal.ts'
 import { openRecords } from '../records/records.ts'
-import { proveNoneLeftLive } from '../startup-checks.ts'
 import { openKeeperAudit } from '../telemetry/audit.ts'
-import type { Candidate } from '../term/staff.ts'
 import type { Seating, Tenure } from './seating.ts'
 
 /** What a keeper that works alone needs. */
@@ -63,4 +63,21 @@ export async function sitAlone(config: RunConfig, { candidates, clock, alarm }: 
     leave: async () => tenure?.end(),
     close: records.close,
   }
+}
+
+/**
+ * Prove at start that no role in shadow has workflows that were begun live: a shadow could not carry them, and they would
+ * stand still with their nonces open. Throws RolekeeperError `role.left_live`.
+ */
+function proveNoneLeftLive(live: readonly Workflow[], { agents }: RunConfig): void {
+  // Another agent of the same role, with another key, may well be live.
+  const isShadow = ({ role, signer }: Workflow) =>
+    agents.some((agent) => agent.mode === 'shadow' && agent.role === role && agent.signer.address === signer)
+  const left = live.filter((workflow) => workflow.shadow !== true && isShadow(workflow))
+  if (left.length === 0) return
+  throw new RolekeeperError(
+    'role.left_live',
+    `The ${left[0]?.role} is in shadow, and ${left.length} of its workflows were begun live and have not ended.`,
+    { fix: 'run it live until they have; `rolekeeper pause` keeps it from beginning others.' },
+  )
 }

@@ -7,7 +7,7 @@ import type { Adopted, ChainEvidence } from '../../fleet/leave-safe.ts'
 import { BUDGET_MS } from '../../guard/limits/budget.ts'
 import type { Journal } from '../../journal/journal.ts'
 import { paidWei } from '../../workflow/slot.ts'
-import { openNodes } from '../connect.ts'
+import { openNodes } from '../startup/connect.ts'
 
 /**
  * Read what the nodes show of a signer: of each alone what it counts, and of all what was mined in the last day that a ledger

@@ -12,7 +12,8 @@ import { createTally } from '../../ops/tally.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { createEarned, type Earned } from '../money/earned.ts'
-import type { Candidate, RoleState } from '../term/staff.ts'
+import type { Candidate } from '../policy/candidates.ts'
+import type { RoleState } from '../role/role.ts'
 
 /** What a keeper says of itself: events, alarms, metrics and the summary of its run. */
 export type Reports = {

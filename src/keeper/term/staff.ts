@@ -5,51 +5,15 @@ import { closedForNow, gateOfRole } from '../../ops/control.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Stages } from '../../pipeline/pipeline.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { createDeploymentProof, gateBy } from '../deployment-proof.ts'
 import { createWorldReader } from '../doctor/world.ts'
-import type { Payer } from '../health/findings/chain.ts'
+import type { Candidate } from '../policy/candidates.ts'
 import { admitPolicy } from '../policy/loosening.ts'
-import { loadRolePolicy, type Position, positionOf, type RolePolicy } from '../policy/role-policy.ts'
-import type { Watched } from '../policy/watch.ts'
-import { gateOf, openRole, type RoleAtWork, type RoleDeps } from '../role/role.ts'
+import type { RolePolicy } from '../policy/role-policy.ts'
+import { gateOf, openRole, type RoleAtWork, type RoleDeps, type RoleState } from '../role/role.ts'
 import { createRoleSigning, type RoleSigning } from '../signer/role-signing.ts'
 import { caretakerStages, roleAbsent } from '../stages/caretaker.ts'
-import { checkAccess, clientOf, operationsOf } from '../startup-checks.ts'
-
-/** A position with its policy, or with why that is refused: such a role is down until its file says something else. */
-export type Candidate = Position & {
-  readonly policy: RolePolicy | RolekeeperError
-  /** How often it became a narrower one while it worked. */
-  readonly tightened: number
-}
-
-/**
- * Load what a configuration staffs. Throws RolekeeperError `config.role_unknown` and `config.credential_missing`: a
- * configuration that is wrong is refused before anything starts.
- */
-export function candidatesOf(config: RunConfig): readonly Watched[] {
-  const positions = config.agents.map(positionOf)
-  checkAccess(
-    config,
-    positions.map(({ agent, does }) => ({ agent, operations: operationsOf(does) })),
-  )
-  return positions.map((position) => ({ ...position, policy: policyOf(position, config), tightened: 0 }))
-}
-
-function policyOf(position: Position, config: RunConfig): Candidate['policy'] {
-  try {
-    return loadRolePolicy(position, config)
-  } catch (error) {
-    if (error instanceof RolekeeperError) return error
-    throw error
-  }
-}
-
-/** How a role of the configuration stands: at work, being opened, or down for a reason. */
-export type RoleState =
-  | { readonly type: 'opening' }
-  | { readonly type: 'up'; readonly role: RoleAtWork }
-  | { readonly type: 'down'; readonly reason: RolekeeperError }
+import { clientOf } from '../startup/access.ts'
+import { createDeploymentProof, gateBy } from '../startup/deployment-proof.ts'
 
 /** What staffing needs. */
 export type StaffDeps = RoleDeps & {
@@ -262,20 +226,6 @@ export function refusalOfAll(states: ReturnType<Staff['states']>): RolekeeperErr
 /** Whether a role is down because it may not work by its policy. Pure. */
 export const isKeptDown = (agent: AgentConfig, states: ReturnType<Staff['states']>): boolean =>
   states.some((each) => each.agent === agent && codeOf(each.state)?.startsWith('policy.loosen') === true)
-
-/** Why nobody can work, when every policy is refused; null otherwise. */
-export function refusalOfPolicies(candidates: readonly Candidate[]): RolekeeperError | null {
-  const refusals = candidates.map(({ policy }) => (policy instanceof RolekeeperError ? policy : null))
-  return refusals.every((each) => each !== null) ? (refusals[0] ?? null) : null
-}
-
-/** The signers of live agents whose policies are known, with what a workflow may pay for gas. Pure. */
-export const payersOf = (candidates: readonly Candidate[]): readonly Payer[] =>
-  candidates.flatMap(({ agent: { role, mode, signer }, policy }) =>
-    mode === 'shadow' || policy instanceof RolekeeperError
-      ? []
-      : [{ role, signer: signer.address, gasWeiMax: policy.ruleset.limits.perWorkflow.gasWeiMax }],
-  )
 
 /** Those roles and signers of live workflows that no live agent holds, as alarms. Pure. */
 export function absentRoles(resumed: readonly Workflow[], { agents }: RunConfig): readonly RolekeeperError[] {

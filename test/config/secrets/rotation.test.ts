@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { openRunConfig, type RunConfig, secretsOf } from '../../../src/config/config.ts'
 import { storeConfigOf } from '../../../src/config/fleet.ts'
 import { loadPlace } from '../../../src/config/place.ts'
-import { openService } from '../../../src/keeper/connect.ts'
+import { openService } from '../../../src/keeper/startup/connect.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { type SecretManagers, startSecretManagers } from '../../support/secret-managers.ts'
 

@@ -3,7 +3,8 @@ import type { AgentConfig, RunConfig } from '../../../config/config.ts'
 import { RolekeeperError } from '../../../errors.ts'
 import { proveMaySign } from '../../../sign/kms.ts'
 import { kmsSettingsOf, openSigner } from '../../signer/role-signing.ts'
-import { ANSWER_MS_MAX, agentText, type Finding, failed, failedBy, passed, warned } from '../finding.ts'
+import { ANSWER_MS_MAX } from '../../startup/service.ts'
+import { agentText, type Finding, failed, failedBy, passed, warned } from '../finding.ts'
 
 /** What was found of a key, and by how much its KMS's time is ahead of ours, milliseconds. */
 type ExaminedKey = { readonly finding: Finding; readonly aheadMs: number | null }

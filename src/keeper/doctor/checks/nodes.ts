@@ -3,7 +3,8 @@ import { type ProbedNode, probeNode } from '../../../chain/probe-node.ts'
 import type { RunConfig } from '../../../config/config.ts'
 import { RolekeeperError } from '../../../errors.ts'
 import { span } from '../../../readable.js'
-import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from '../finding.ts'
+import { ANSWER_MS_MAX } from '../../startup/service.ts'
+import { type Finding, failed, failedBy, passed, warned } from '../finding.ts'
 
 /** A node that is further behind the others, or ahead of them, shows another state than they decide by. */
 const APART_MAX = 5n

@@ -7,7 +7,8 @@ import { createSources } from '../../../observe/sources.ts'
 import { whyNotFree } from '../../../ops/port-free.ts'
 import { askWhetherThere } from '../../../service/answering.ts'
 import type { RolePolicy } from '../../policy/role-policy.ts'
-import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from '../finding.ts'
+import { ANSWER_MS_MAX } from '../../startup/service.ts'
+import { type Finding, failed, failedBy, passed, warned } from '../finding.ts'
 
 const MEGABYTE = 1_048_576
 /** A busy day of records is some tens of megabytes. */

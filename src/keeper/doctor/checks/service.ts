@@ -6,8 +6,9 @@ import { askWhetherThere } from '../../../service/answering.ts'
 import type { ServiceClient } from '../../../service/client.ts'
 import type { MarketResource } from '../../../service/contract/resources.ts'
 import { positionOf } from '../../policy/role-policy.ts'
-import { clientOf, proveAccess } from '../../startup-checks.ts'
-import { ANSWER_MS_MAX, type Finding, failed, failedBy, passed, warned } from '../finding.ts'
+import { clientOf, proveAccess } from '../../startup/access.ts'
+import { ANSWER_MS_MAX } from '../../startup/service.ts'
+import { type Finding, failed, failedBy, passed, warned } from '../finding.ts'
 import { judgeTokens } from './deployment.ts'
 
 const SILENT = createLog({ level: 'silent', secrets: [] })

@@ -1,9 +1,8 @@
-import type { Address } from 'viem'
 import type { NodeHealth, Nodes, Unanswered, Unread } from '../../../chain/nodes.ts'
 import { RolekeeperError } from '../../../errors.ts'
 import type { Finding } from '../../../ops/facet.ts'
 import { native, span } from '../../../readable.js'
-import type { Role } from '../../../service/contract/roles.ts'
+import type { Payer } from '../../policy/candidates.ts'
 
 /** A node that catches up by then is not worth an alarm. */
 const LEFT_OUT_MS_MAX = 10_000
@@ -15,9 +14,6 @@ const UNANSWERED_MS_MAX = 15_000
 const SPARED: ReadonlySet<string> = new Set(['eth_estimateGas', 'eth_feeHistory', 'eth_getLogs'])
 /** A signer with less than the gas of so many workflows, each at the policy's most, needs money soon. */
 const RUNWAY_MIN = 3n
-
-/** A signer that pays for gas, and what one of its workflows may pay at most. */
-export type Payer = { readonly role: Role; readonly signer: Address; readonly gasWeiMax: bigint }
 
 /** What is known of the chain at a look. */
 export type ChainSeen = {

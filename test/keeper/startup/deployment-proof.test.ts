@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { RolekeeperError } from '../../src/errors.ts'
-import { createDeploymentProof, gateBy } from '../../src/keeper/deployment-proof.ts'
-import { proveViews } from '../../src/keeper/policy/prove-views.ts'
-import { stopped } from '../../src/ops/control.ts'
-import { createLog } from '../../src/ops/log.ts'
-import type { Deployment } from '../../src/service/contract/deployment.ts'
-import { sections } from '../guard/fixtures.ts'
-import { createScene, type Scene } from '../guard/scene.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
+import { proveViews } from '../../../src/keeper/policy/prove-views.ts'
+import { createDeploymentProof, gateBy } from '../../../src/keeper/startup/deployment-proof.ts'
+import { stopped } from '../../../src/ops/control.ts'
+import { createLog } from '../../../src/ops/log.ts'
+import type { Deployment } from '../../../src/service/contract/deployment.ts'
+import { sections } from '../../guard/fixtures.ts'
+import { createScene, type Scene } from '../../guard/scene.ts'
 
 const log = createLog({ level: 'silent', secrets: [] })
 

@@ -1,13 +1,13 @@
-import type { Nodes } from '../chain/nodes.ts'
-import type { Clock } from '../clock.ts'
-import type { RunConfig } from '../config/config.ts'
-import { RolekeeperError } from '../errors.ts'
-import type { Log } from '../ops/log.ts'
-import { type ChainView, watchChain } from '../pipeline/transactions/chain-view.ts'
-import { createGasMarket, type GasMarket } from '../pipeline/transactions/gas-market.ts'
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
+import type { RunConfig } from '../../config/config.ts'
+import { RolekeeperError } from '../../errors.ts'
+import type { Log } from '../../ops/log.ts'
+import { type ChainView, watchChain } from '../../pipeline/transactions/chain-view.ts'
+import { createGasMarket, type GasMarket } from '../../pipeline/transactions/gas-market.ts'
+import type { KeeperRecords } from '../records/records.ts'
+import type { Reports } from '../telemetry/reports.ts'
 import { openNodes } from './connect.ts'
-import type { KeeperRecords } from './records/records.ts'
-import type { Reports } from './telemetry/reports.ts'
 
 /** What every role stands on: the nodes, and the chain as it is followed for every signer. */
 export type Ground = {

@@ -1,13 +1,13 @@
-import type { Nodes } from '../chain/nodes.ts'
-import type { Clock } from '../clock.ts'
-import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { askUnits, type UnitDifference } from '../guard/reads/deployed-units.ts'
-import { createReads } from '../guard/reads/views.ts'
-import type { Gate } from '../ops/control.ts'
-import type { Log } from '../ops/log.ts'
-import type { Deployment } from '../service/contract/deployment.ts'
-import { createRenewed } from './cached-read.ts'
-import { provePins } from './startup-checks.ts'
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
+import { type Refusal, RolekeeperError, refuse } from '../../errors.ts'
+import { askUnits, type UnitDifference } from '../../guard/reads/deployed-units.ts'
+import { createReads } from '../../guard/reads/views.ts'
+import type { Gate } from '../../ops/control.ts'
+import type { Log } from '../../ops/log.ts'
+import type { Deployment } from '../../service/contract/deployment.ts'
+import { createRenewed } from '../cached-read.ts'
+import { provePins } from './pins.ts'
 
 /** Whether the deployment is what the configuration says, as of the last proof. */
 export type DeploymentProof = {

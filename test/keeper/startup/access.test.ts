@@ -1,27 +1,22 @@
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { liquidator as role } from '../../agents/liquidator/agent.ts'
-import { systemClock } from '../../src/clock.ts'
-import { type AgentConfig, loadRunConfig } from '../../src/config/config.ts'
-import { Secret } from '../../src/config/secrets/secret.ts'
-import {
-  checkAccess,
-  clientOf,
-  operationsOf,
-  proveAccess,
-  proveService,
-} from '../../src/keeper/startup-checks.ts'
-import { createLog } from '../../src/ops/log.ts'
-import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
-import { OPERATIONS, type OperationId } from '../../src/service/contract/operations.ts'
-import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
-import { collection, failure, json, type Scripted, startScripted } from '../service/scripted-service.ts'
+import { liquidator as role } from '../../../agents/liquidator/agent.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { type AgentConfig, loadRunConfig } from '../../../src/config/config.ts'
+import { Secret } from '../../../src/config/secrets/secret.ts'
+import { checkAccess, clientOf, operationsOf, proveAccess } from '../../../src/keeper/startup/access.ts'
+import { proveService } from '../../../src/keeper/startup/service.ts'
+import { createLog } from '../../../src/ops/log.ts'
+import { createServiceClient, type ServiceClient } from '../../../src/service/client.ts'
+import { OPERATIONS, type OperationId } from '../../../src/service/contract/operations.ts'
+import { SERVICE_TIMEOUTS } from '../../../src/service/http.ts'
+import { collection, failure, json, type Scripted, startScripted } from '../../service/scripted-service.ts'
 
 const names = ['SECRET_KEY', 'NODE_A', 'NODE_B', 'NODE_SEND']
 const env = Object.fromEntries(
   names.map((name) => [`ROLEKEEPER_${name}`, `https://${name.toLowerCase()}.example/key`]),
 )
-const example = loadRunConfig(fileURLToPath(new URL('../../config/example.yaml', import.meta.url)), {
+const example = loadRunConfig(fileURLToPath(new URL('../../../config/example.yaml', import.meta.url)), {
   env,
   isWellKnown: () => false,
 })

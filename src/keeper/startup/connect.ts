@@ -1,11 +1,11 @@
-import { createNodes, type NodesOptions } from '../chain/http-nodes.ts'
-import type { Nodes } from '../chain/nodes.ts'
-import type { Clock } from '../clock.ts'
-import type { RunConfig } from '../config/config.ts'
-import type { Log } from '../ops/log.ts'
-import type { Metrics } from '../ops/metrics/metrics.ts'
-import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { type HttpEvents, SERVICE_TIMEOUTS } from '../service/http.ts'
+import { createNodes, type NodesOptions } from '../../chain/http-nodes.ts'
+import type { Nodes } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
+import type { RunConfig } from '../../config/config.ts'
+import type { Log } from '../../ops/log.ts'
+import type { Metrics } from '../../ops/metrics/metrics.ts'
+import { createServiceClient, type ServiceClient } from '../../service/client.ts'
+import { type HttpEvents, SERVICE_TIMEOUTS } from '../../service/http.ts'
 
 /** A node that has not answered by then is left for the next one. */
 const NODE_TIMEOUT_MS = 2_000
