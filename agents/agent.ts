@@ -151,7 +151,7 @@ export type RowsQuestion =
   | { readonly collection: WatchedCollection; readonly optional: true }
 
 /** Rows that came back. */
-export type Found<C extends WatchedCollection> = {
+export type FoundCollection<C extends WatchedCollection> = {
   readonly items: Rows[C]
   /** Seconds of chain time from what they describe to our head. */
   readonly elapsedS: number
@@ -160,7 +160,7 @@ export type Found<C extends WatchedCollection> = {
 }
 
 /** Rows by collection. One that was not asked for, and an optional one that could not be read, is absent. */
-export type FoundRows = { readonly [C in WatchedCollection]?: Found<C> }
+export type FoundRows = { readonly [C in WatchedCollection]?: FoundCollection<C> }
 
 /** What is asked side by side: at most one question for the rows of each collection. */
 export type Wave = { readonly ask: readonly Question[]; readonly rows?: readonly RowsQuestion[] }
@@ -171,7 +171,7 @@ export type Look<Seen> =
   | { readonly seen: Seen; readonly unread?: string }
 
 /** What is known before anything is read. */
-export type Known = Pick<Moment, 'signer' | 'chainId' | 'deployment'>
+export type BeforeReading = Pick<Moment, 'signer' | 'chainId' | 'deployment'>
 
 /** Whether our arithmetic agreed with the service and the chain about something, or why not. */
 export type Armed = { readonly ok: true } | { readonly ok: false; readonly message: string }
@@ -195,9 +195,9 @@ export type Arming<Book> = {
   /** Listed whole. */
   readonly collections: readonly WatchedCollection[]
   /** Rows to recompute. */
-  sample(known: Known, book: Book): readonly RowsQuestion[]
+  sample(known: BeforeReading, book: Book): readonly RowsQuestion[]
   /** Say what is armed, by lower-case address. `isOneBlock` is false where the rows are not all of one known block. */
-  prove(rows: Partial<Rows>, known: Known, isOneBlock: boolean): Look<ReadonlyMap<Address, Armed>>
+  prove(rows: Partial<Rows>, known: BeforeReading, isOneBlock: boolean): Look<ReadonlyMap<Address, Armed>>
 }
 
 /** What would change of one declared thing; `from` is null where there is nothing yet. */
@@ -257,7 +257,13 @@ export type Agent<Policy = unknown, Seen = unknown, Book = unknown> = {
   /** The views that it calls; `guard.views` of its policy has to name each with the same types. */
   readonly views?: Abi
   /** What it asks beside the listed collections, at the newest block. `changed`: wallets that events named since the last look. */
-  first?(known: Known, policy: Policy, previous: Seen | null, book: Book, changed: readonly Address[]): Wave
+  first?(
+    known: BeforeReading,
+    policy: Policy,
+    previous: Seen | null,
+    book: Book,
+    changed: readonly Address[],
+  ): Wave
   /**
    * Turn the watched rows into what `decide` needs, asking for what they do not say: at most 4 waves. Rows of optional
    * collections may be absent. `previous` is what was seen the time before.

@@ -77,7 +77,7 @@ function send(message: Message): void {
 }
 
 /** What an error says, in one line. */
-const saidOf = (error: unknown) => String(error).split('\n')[0] ?? ''
+const firstLine = (error: unknown) => String(error).split('\n')[0] ?? ''
 
 function fail(error: unknown): void {
   console.error(error)
@@ -85,7 +85,7 @@ function fail(error: unknown): void {
   send({
     type: 'failed',
     code: known?.code ?? 'sandbox.failed',
-    message: known?.shortMessage ?? `The sandbox could not start: ${saidOf(error)}`,
+    message: known?.shortMessage ?? `The sandbox could not start: ${firstLine(error)}`,
     fix:
       known?.fix ??
       'see sandbox.log in its directory; --fresh starts over, as is needed where another release made it.',

@@ -9,7 +9,7 @@ type Curve = {
 }
 
 /** So much is owed for a part of the time. */
-type Owed = { readonly owed: number; readonly part: number }
+type Debt = { readonly owed: number; readonly part: number }
 
 /** One market as the optimiser sees it. Amounts are whole tokens, rates are fractions a second. */
 export type Lane = {
@@ -21,7 +21,7 @@ export type Lane = {
   readonly borrowed: number
   readonly lasts: number
   /** What they owe after that, and for which parts of it. */
-  readonly usual: readonly Owed[]
+  readonly usual: readonly Debt[]
   /** What all others have supplied, and what of that is of other vaults of ours: what we do there is done to them too. */
   readonly others: number
   readonly ours: number
@@ -53,7 +53,7 @@ export type Pool = {
 }
 
 /** Say what is owed over the horizon, and for which part of it. Pure. */
-export const statesOf = ({ borrowed, lasts, usual }: Lane): readonly Owed[] => [
+export const statesOf = ({ borrowed, lasts, usual }: Lane): readonly Debt[] => [
   { owed: borrowed, part: lasts },
   ...usual.map(({ owed, part }) => ({ owed, part: part * (1 - lasts) })),
 ]
@@ -68,7 +68,7 @@ export function supplyRate(lane: Lane, amount: number, borrowed = lane.borrowed)
   if (typeof rate === 'number') return rate
   if (borrowed === 0) return 0
   const back = Math.max(0, amount - held) * returning(lane, borrowed)
-  const owed = Math.min(borrowed + back, owedAtKink(lane, borrowed))
+  const owed = Math.min(borrowed + back, debtAtKink(lane, borrowed))
   const most = amount < held ? scarcest(lane, borrowed) : 1
   return rateAt(rate, Math.min(owed / (others + amount), most)) * lenderShare
 }
@@ -86,7 +86,7 @@ export const returning = (lane: Lane, borrowed: number): number =>
   typeof lane.rate === 'number' ? 0 : backOf(lane, borrowed) * lane.rate.kink
 
 /** Return what is owed once so much was added that the utilisation is down at the kink. Pure. */
-export function owedAtKink(lane: Lane, borrowed: number): number {
+export function debtAtKink(lane: Lane, borrowed: number): number {
   const { rate, others, held } = lane
   if (typeof rate === 'number') return borrowed
   const excess = borrowed - rate.kink * (others + held)

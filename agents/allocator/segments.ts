@@ -1,4 +1,4 @@
-import { type Lane, owedAtKink, type Pool, rateAt, returning, scarcest, statesOf } from './lane.ts'
+import { debtAtKink, type Lane, type Pool, rateAt, returning, scarcest, statesOf } from './lane.ts'
 
 /**
  * The value of every lane, cut where its shape changes: at the kink, at what is held, and where it stops being concave.
@@ -103,7 +103,7 @@ function cutStretch(lane: Lane, low: number, high: number, horizonS: number, cos
   const isAdding = low >= lane.held && high > lane.held
   const states = statesOf(lane)
     .filter(({ owed, part }) => owed > 0 && part > 0)
-    .map((state) => ({ ...state, flat: isAdding ? owedAtKink(lane, state.owed) : state.owed }))
+    .map((state) => ({ ...state, flat: isAdding ? debtAtKink(lane, state.owed) : state.owed }))
   const kinks = states.map(({ flat }) => flat / rate.kink - others)
   const ends = [...kinks.filter((amount) => amount > low && amount < high).toSorted((a, b) => a - b), high]
   return ends.flatMap((end, index) => {

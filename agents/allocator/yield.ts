@@ -2,12 +2,12 @@ import { span, usd } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Moment, type PassedOver, passOver } from '../agent.ts'
 import { tokens } from '../protocol/text.ts'
+import { expectedGainOf } from './expected-gain.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { type Lane, laneReturn, learnedReturn, meanRate, moveCost, type Pool, rateAtKink } from './lane.ts'
 import { movesOf, planTargets, type Targets } from './plan.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import { movesText, proposeMoves } from './propose.ts'
-import { saidOf } from './said.ts'
 import type { AllocatorSeen } from './seen.ts'
 import { gasTokens, toTokens, type VaultMarket } from './vault-markets.ts'
 
@@ -113,7 +113,7 @@ export function proposeYield(
     why: text,
     reason,
     gain: { gainUsdMicros: netUsdMicros, worthUsdMicros: netUsdMicros + usdMicros(gas) },
-    said: saidOf(vault, vaultMarkets, targets),
+    said: expectedGainOf(vault, vaultMarkets, targets),
   })
 }
 

@@ -13,7 +13,7 @@ type Seen = Moment & ManagerSeen
 type Choice = { readonly candidate: Candidate; readonly purse: Purse }
 
 /** A lot with the funds that could bid for it, at least one. */
-type Wanted = { readonly subject: string; readonly choices: readonly [Choice, ...Choice[]] }
+type BiddableLot = { readonly subject: string; readonly choices: readonly [Choice, ...Choice[]] }
 
 /**
  * Choose the lots to bid for: the most gain for what is bid first, each by the first of our funds that can. Pure. At
@@ -21,7 +21,7 @@ type Wanted = { readonly subject: string; readonly choices: readonly [Choice, ..
  */
 export function chooseBids(seen: Seen, policy: ManagerPolicy): Decision {
   const { purses, passedOver } = pursesOf(seen, policy)
-  const wanted: Wanted[] = []
+  const wanted: BiddableLot[] = []
   // A lot that is over is still counted in what our funds hold; there is nothing to decide about it.
   for (const lot of seen.lots.filter(({ row }) => row.status === 'open')) {
     const choices = choicesFor(lot, purses, seen, policy)
@@ -57,7 +57,7 @@ function choicesFor(
   purses: readonly Purse[],
   seen: Seen,
   policy: ManagerPolicy,
-): Wanted['choices'] | Stop {
+): BiddableLot['choices'] | Stop {
   if (seen.inFlight.some((one) => isFor(one, lot.row))) {
     return { check: 'already_in_flight', message: 'A bid of ours for this lot is under way.' }
   }
@@ -78,7 +78,11 @@ function choicesFor(
 }
 
 /** The bid of the first fund that can; else what stops the first of them. */
-function firstBid([first, ...others]: Wanted['choices'], seen: Seen, policy: ManagerPolicy): Proposal | Stop {
+function firstBid(
+  [first, ...others]: BiddableLot['choices'],
+  seen: Seen,
+  policy: ManagerPolicy,
+): Proposal | Stop {
   const bid = bidFor(first.candidate, first.purse, seen, policy.bidding)
   if (!('check' in bid)) return bid
   for (const { candidate, purse } of others) {
@@ -89,10 +93,10 @@ function firstBid([first, ...others]: Wanted['choices'], seen: Seen, policy: Man
 }
 
 /** Highest gain for each unit bid first; ties by name, so that they never move. */
-function byGain(one: Wanted, other: Wanted, { bidding }: ManagerPolicy): number {
-  const gainOf = ({ choices: [{ candidate }] }: Wanted) =>
+function byGain(one: BiddableLot, other: BiddableLot, { bidding }: ManagerPolicy): number {
+  const gainOf = ({ choices: [{ candidate }] }: BiddableLot) =>
     candidate.value.wonAssets - withFee(candidate.wantedAssets, bidding)
-  const bidOf = ({ choices: [{ candidate }] }: Wanted) => candidate.wantedAssets
+  const bidOf = ({ choices: [{ candidate }] }: BiddableLot) => candidate.wantedAssets
   const more = gainOf(other) * bidOf(one) - gainOf(one) * bidOf(other)
   if (more !== 0n) return more < 0n ? -1 : 1
   return one.subject < other.subject ? -1 : 1

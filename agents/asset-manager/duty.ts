@@ -75,7 +75,7 @@ export function due(seen: Seen, { passedOver }: Decision, policy: ManagerPolicy)
       const graceMs = isPause ? PAUSE_GRACE_MS : DECLARED_GRACE_MS
       return owes({ ...place, graceMs }, (one) => one.subject === subject)
     })
-  const told = (
+  const byHand = (
     what: string,
     graceMs: number,
     isSo: (check: string) => boolean,
@@ -87,9 +87,9 @@ export function due(seen: Seen, { passedOver }: Decision, policy: ManagerPolicy)
   return [
     ...bids,
     ...declared,
-    ...told('fund to judge', FUND_GRACE_MS, (check) => UNJUDGED.has(check)),
-    ...told('release by hand', BY_HAND_GRACE_MS, (check) => check === 'reservation_not_released'),
-    ...told('pin by hand', BY_HAND_GRACE_MS, (check) => TO_PIN.has(check), 'settings:'),
+    ...byHand('fund to judge', FUND_GRACE_MS, (check) => UNJUDGED.has(check)),
+    ...byHand('release by hand', BY_HAND_GRACE_MS, (check) => check === 'reservation_not_released'),
+    ...byHand('pin by hand', BY_HAND_GRACE_MS, (check) => TO_PIN.has(check), 'settings:'),
   ]
 }
 

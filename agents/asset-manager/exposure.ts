@@ -17,17 +17,17 @@ export type Purse = {
 }
 
 type Seen = Moment & ManagerSeen
-type Place = Pick<AcquisitionResource, 'lane' | 'marketAddress' | 'borrowerAddress'>
+type LotPlace = Pick<AcquisitionResource, 'lane' | 'marketAddress' | 'borrowerAddress'>
 
 /** The heaps that a position counts into. Pure. */
-export const heapsOf = ({ lane, marketAddress, borrowerAddress }: Place) => ({
+export const heapsOf = ({ lane, marketAddress, borrowerAddress }: LotPlace) => ({
   lane: `lane:${lane}`,
   market: `market:${marketAddress}`,
   borrower: `borrower:${marketAddress}:${borrowerAddress}`,
 })
 
 /** Count assets into every heap of a position, in place. */
-export function hold({ held }: Pick<Purse, 'held'>, place: Place, assets: bigint): void {
+export function hold({ held }: Pick<Purse, 'held'>, place: LotPlace, assets: bigint): void {
   for (const heap of Object.values(heapsOf(place))) held.set(heap, (held.get(heap) ?? 0n) + assets)
 }
 

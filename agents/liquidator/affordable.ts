@@ -5,7 +5,6 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import type { Decision, Observation, PassedOver } from '../agent.ts'
 import { repayThatFits } from '../protocol/liquidation.ts'
 import { tokens } from '../protocol/text.ts'
-import { assetsFor, heldOf, pays, type Wanted, want } from './candidates.ts'
 import type { Funds } from './funds.ts'
 import { type Candidate, positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -13,6 +12,7 @@ import { proposeLiquidation } from './propose.ts'
 import type { LiquidatorSeen } from './seen.ts'
 import { sizesOf } from './size-quote.ts'
 import { type Bound, type Quote, quote, tightest } from './size-search.ts'
+import { assetsFor, heldOf, pays, type SizedCandidate, want } from './sized-candidate.ts'
 import { createShares, offerOf, sharesGiven } from './tips.ts'
 
 /**
@@ -59,11 +59,11 @@ export function chooseAffordable(
   return { proposals, passedOver }
 }
 
-const positionOf = ({ candidate: { facility } }: Wanted) =>
+const positionOf = ({ candidate: { facility } }: SizedCandidate) =>
   positionKey(facility.marketAddress, facility.borrower)
 
 /** Highest profit for each unit repaid first; then the larger profit; then by name, so that ties never move. */
-function byYield(one: Wanted, other: Wanted): number {
+function byYield(one: SizedCandidate, other: SizedCandidate): number {
   const left = one.best.profitUsdMicros * other.best.repayUsdMicros
   const right = other.best.profitUsdMicros * one.best.repayUsdMicros
   if (left !== right) return left > right ? -1 : 1
@@ -73,16 +73,16 @@ function byYield(one: Wanted, other: Wanted): number {
 }
 
 /** One of the set, at a size that fits to the base unit. */
-type Sized = { readonly wanted: Wanted; readonly bound: Bound; readonly alone: Quote }
+type Sized = { readonly wanted: SizedCandidate; readonly bound: Bound; readonly alone: Quote }
 
 const quoteOf = (
-  { candidate: { figures }, terms }: Wanted,
+  { candidate: { figures }, terms }: SizedCandidate,
   { repayAssets }: Bound,
   besideAssets: bigint,
 ): Quote => quote(repayAssets, figures.collateralAssets, { ...terms, besideAssets })
 
 /** Fit one of the set into what is left, and take what it needs. */
-function sizeWithin(wanted: Wanted, sized: Bound, funds: Funds): Sized {
+function sizeWithin(wanted: SizedCandidate, sized: Bound, funds: Funds): Sized {
   const { candidate, terms } = wanted
   const { market } = candidate
   const heldAssets = heldOf(candidate, funds)
@@ -111,14 +111,14 @@ function togetherWith(all: readonly Sized[], { wanted, bound, alone }: Sized): Q
   return quoteOf(wanted, bound, wanted.terms.besideAssets + seized - alone.seizeAssets)
 }
 
-const haveOf = ({ candidate: { market } }: Wanted, { tokens }: Funds) =>
+const haveOf = ({ candidate: { market } }: SizedCandidate, { tokens }: Funds) =>
   positive(tokens.get(market.loanAsset) ?? market.loanBalance)
-const roomAssets = ({ candidate }: Wanted, funds: Funds) =>
+const roomAssets = ({ candidate }: SizedCandidate, funds: Funds) =>
   positive(candidate.collateral.inventoryAssetsMax - heldOf(candidate, funds))
 
 /** Say which limit stops one that is not in the set, by what the set leaves. */
 function stopOf(
-  wanted: Wanted,
+  wanted: SizedCandidate,
   taken: ReadonlySet<string>,
   funds: Funds,
   signer: Address,
@@ -174,7 +174,7 @@ function stopOf(
 const positive = (value: bigint) => (value > 0n ? value : 0n)
 
 const passOver = (
-  { candidate, best }: Wanted,
+  { candidate, best }: SizedCandidate,
   check: string,
   message: string,
   reason: PassedOver['reason'] = {},

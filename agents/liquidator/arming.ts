@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { MarketResource, PositionResource } from '../../src/service/contract/resources.ts'
-import type { Answer, Armed, Arming, Known, Look } from '../agent.ts'
+import type { Answer, Armed, Arming, BeforeReading, Look } from '../agent.ts'
 import { healthFactorWad, type Price } from '../protocol/health.ts'
 import { liquidationViews, tokenViews } from '../protocol/liquidation-views.ts'
 import { askPrice } from '../protocol/price.ts'
@@ -33,7 +33,7 @@ export const arming: Arming<RiskBook> = {
 
 function prove(
   { markets = [], positions = [] }: Partial<Rows>,
-  { chainId, deployment }: Known,
+  { chainId, deployment }: BeforeReading,
   isOneBlock: boolean,
 ): Look<ReadonlyMap<Address, Armed>> {
   const ours = markets.filter((market) => market.chainId === chainId)

@@ -5,10 +5,10 @@ import { tokens } from '../protocol/text.ts'
 import { facilitySubject, positionKey } from './judge.ts'
 import type { FacilitySeen, LiquidatorSeen, MarketSeen } from './seen.ts'
 
-type Seen = Moment & LiquidatorSeen
+type LiquidatorMoment = Moment & LiquidatorSeen
 
 /** Show the borrowers that are looked at, the nearest to liquidation first. Pure. */
-export function board(seen: Seen, decided: Decision): Board {
+export function board(seen: LiquidatorMoment, decided: Decision): Board {
   const markets = new Map(seen.markets.map((market) => [market.address, market]))
   const judged = judgedBy(decided)
   const healths = new Map(
@@ -46,7 +46,7 @@ function amountsOf(
   facilities: readonly FacilitySeen[],
   health: number | null,
   market: MarketSeen | undefined,
-  { deployment }: Seen,
+  { deployment }: LiquidatorMoment,
 ): Omit<PositionRow, keyof ReturnType<ReturnType<typeof judgedBy>> | 'subject' | 'borrower' | 'health'> {
   const { loanDecimals, loanSymbol, loanPriceUsdMicros, collateralDecimals, collateralSymbol } = market ?? {}
   const text = (assets: bigint | null, decimals?: number | null, symbol?: string | null) =>

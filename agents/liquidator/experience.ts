@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Reason, Said } from '../../src/workflow/proposal.ts'
+import type { ExpectedGain, Reason } from '../../src/workflow/proposal.ts'
 import type { Moment } from '../agent.ts'
 import { type Expectation, expectError } from '../protocol/experience.ts'
 import { collateralValue } from '../protocol/health.ts'
@@ -22,22 +22,22 @@ const soldOf = ({ collateralSymbol, loanSymbol }: OpenMarket) => [
 ]
 
 /** What is said of a liquidation: that what it seizes is still worth the same once it is there. Pure. */
-export function saidOfSeizure(
+export function seizureGain(
   market: OpenMarket,
   marketAddress: Address,
   { seizeAssets, seizeValueAssets }: Quote,
-): Said {
+): ExpectedGain {
   const worthUsdMicros = usdMicros(seizeValueAssets, market)
   const brings = { token: market.collateralAsset, assets: seizeAssets }
   return { of: seizedOf(market, marketAddress), worthUsdMicros, markUsdMicros: worthUsdMicros, brings }
 }
 
 /** What is said of a sale: what the policy's haircut leaves, which liquidations were counted on. Pure. */
-export function saidOfSale(
+export function saleGain(
   market: OpenMarket,
   sold: { readonly assets: bigint; readonly quoted: bigint },
   { collaterals }: LiquidatorPolicy,
-): Said | undefined {
+): ExpectedGain | undefined {
   const terms = collaterals[market.collateralSymbol]
   if (terms === undefined) return undefined
   const markUsdMicros = usdMicros(collateralValue(sold.assets, market.price), market)

@@ -7,7 +7,7 @@ import { type Learned, withExperience } from './experience.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { BackOff, BackOffs } from './races.ts'
-import { isKnown, type Known, missingFigures } from './require-figures.ts'
+import { isKnown, type KnownFigures, missingFigures } from './require-figures.ts'
 import type { FacilitySeen } from './seen.ts'
 import { usdMicros } from './size-search.ts'
 import { health } from './text.ts'
@@ -17,7 +17,7 @@ export type Candidate = {
   readonly subject: string
   readonly facility: FacilitySeen
   readonly market: OpenMarket
-  readonly figures: Known<ReturnType<typeof figuresOf>>
+  readonly figures: KnownFigures<ReturnType<typeof figuresOf>>
   /** What the policy says of its collateral, and what experience adds to its haircut. */
   readonly collateral: LiquidatorPolicy['collaterals'][string]
   readonly learned: Learned

@@ -5,14 +5,14 @@ import type { Price } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
 import { percent, priceText } from '../protocol/text.ts'
 import type { LiquidatorPolicy } from './policy.ts'
-import { isKnown, type Known, missingFigures } from './require-figures.ts'
+import { isKnown, type KnownFigures, missingFigures } from './require-figures.ts'
 import type { LiquidatorSeen, MarketSeen } from './seen.ts'
 
 /** Why something is left alone: a stable name, a sentence, and the numbers behind it. */
 export type Stop = Pick<PassedOver, 'check' | 'message'> & Partial<Pick<PassedOver, 'reason' | 'near'>>
 
 /** A market that may be acted in, with every figure known, at our own reading of its price. */
-export type OpenMarket = Known<MarketFigures> & {
+export type OpenMarket = KnownFigures<MarketFigures> & {
   readonly price: Price
   /** What the second source says; null where the policy names none. */
   readonly secondPriceWad: bigint | null
@@ -94,7 +94,7 @@ function marketStop(market: MarketSeen): Stop | null {
 }
 
 function priceStop(
-  figures: Known<MarketFigures>,
+  figures: KnownFigures<MarketFigures>,
   seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
 ): Stop | null {
@@ -129,7 +129,7 @@ function priceStop(
 
 /** The second source's price if it may be compared with and agrees; null where the policy wants none. */
 function secondPriceOf(
-  { oracle, collateralSymbol, loanSymbol }: Known<MarketFigures>,
+  { oracle, collateralSymbol, loanSymbol }: KnownFigures<MarketFigures>,
   { chain, references }: Observation<LiquidatorSeen>,
   { secondPrice }: LiquidatorPolicy,
 ): bigint | null | Stop {

@@ -4,7 +4,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { BPS, ceilDiv, collateralWorth, tokenUnit, WAD } from '../protocol/health.ts'
 import { badDebtAfter } from '../protocol/liquidation.ts'
 import { decimal, tokens } from '../protocol/text.ts'
-import { reasonOf, saidOfSeizure } from './experience.ts'
+import { reasonOf, seizureGain } from './experience.ts'
 import type { GasCost } from './funds.ts'
 import type { Candidate } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -51,7 +51,7 @@ export function proposeLiquidation(
     exposure: { token: market.loanAsset, assets: size.repayAssets, usdMicros: size.repayUsdMicros },
     gainUsdMicros,
     worthUsdMicros: size.profitUsdMicros + gas.usdMicros,
-    said: saidOfSeizure(market, facility.marketAddress, size),
+    said: seizureGain(market, facility.marketAddress, size),
     offer: tip.offer,
     urgent: true,
     summary: summaryOf(candidate, size, { gas, tip }, gainUsdMicros),

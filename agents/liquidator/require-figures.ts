@@ -1,10 +1,10 @@
 import type { PassedOver } from '../agent.ts'
 
 /** Figures of which none is null. */
-export type Known<T> = { readonly [K in keyof T]: NonNullable<T[K]> }
+export type KnownFigures<T> = { readonly [K in keyof T]: NonNullable<T[K]> }
 
 /** Whether no figure is null. Pure. */
-export const isKnown = <T extends object>(figures: T): figures is T & Known<T> =>
+export const isKnown = <T extends object>(figures: T): figures is T & KnownFigures<T> =>
   Object.values(figures).every((value) => value !== null)
 
 /** Refuse to act on figures of which some are null, and name those. Pure. */

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Answer, Known } from '../agent.ts'
+import type { Answer, BeforeReading } from '../agent.ts'
 import { exitViews } from '../protocol/liquidation-views.ts'
 import type { Wave } from '../protocol/reading.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -14,7 +14,7 @@ const HALVES = 8
  */
 export function askExits(
   wave: Wave,
-  { deployment }: Pick<Known, 'deployment'>,
+  { deployment }: Pick<BeforeReading, 'deployment'>,
   { exits }: Pick<LiquidatorPolicy, 'exits'>,
   previous: readonly ExitSeen[],
 ) {

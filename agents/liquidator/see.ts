@@ -1,7 +1,16 @@
 import type { Address } from 'viem'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { MarketResource } from '../../src/service/contract/resources.ts'
-import type { Answer, Wave as Asked, Beside, FoundRows, Known, Look, Moment, RowsQuestion } from '../agent.ts'
+import type {
+  Answer,
+  Wave as Asked,
+  BeforeReading,
+  Beside,
+  FoundRows,
+  Look,
+  Moment,
+  RowsQuestion,
+} from '../agent.ts'
 import { askPrice, type PriceRead } from '../protocol/price.ts'
 import { createWave, type Wave } from '../protocol/reading.ts'
 import type { BorrowerCollection, Rows } from '../rows.ts'
@@ -33,10 +42,10 @@ const ELIGIBILITY = { collection: 'eligibility', optional: true } as const
 
 type Answers = readonly Answer[]
 
-type Named = readonly (readonly [place: string, name: string])[]
+type NamedPlaces = readonly (readonly [place: string, name: string])[]
 
 /** The contracts that the policy takes prices from, by their places in it. */
-function pricesOf({ secondPrice, gas: { nativePriceUsdMicros: native } }: LiquidatorPolicy): Named {
+function pricesOf({ secondPrice, gas: { nativePriceUsdMicros: native } }: LiquidatorPolicy): NamedPlaces {
   const second = Object.entries(secondPrice === 'none' ? {} : secondPrice)
   return [
     ...second.map(([pair, { contract }]) => [`secondPrice.${pair}.contract`, contract] as const),
@@ -45,14 +54,14 @@ function pricesOf({ secondPrice, gas: { nativePriceUsdMicros: native } }: Liquid
 }
 
 /** The contracts that the policy names at all. */
-export const contractsOf = (policy: LiquidatorPolicy): Named => [
+export const contractsOf = (policy: LiquidatorPolicy): NamedPlaces => [
   ...pricesOf(policy),
   ...Object.entries(policy.exits).map(([pair, { venue }]) => [`exits.${pair}.venue`, venue] as const),
 ]
 
 /** What is asked beside the lists: prices, our claims, and the rows of those that are nearest to liquidation. */
 export function first(
-  known: Known,
+  known: BeforeReading,
   policy: LiquidatorPolicy,
   previous: LiquidatorSeen | null,
   book: RiskBook,
@@ -70,7 +79,11 @@ const detailsOf = (wallets: readonly Address[]): readonly RowsQuestion[] =>
   wallets.length === 0 ? [] : DETAILS.map((collection) => ({ collection, wallets }))
 
 /** The chain's part of the first wave; asked once and read after, it is the same wave. */
-function askChain({ deployment, signer }: Known, policy: LiquidatorPolicy, previous: LiquidatorSeen | null) {
+function askChain(
+  { deployment, signer }: BeforeReading,
+  policy: LiquidatorPolicy,
+  previous: LiquidatorSeen | null,
+) {
   const wave = createWave()
   const prices = deployment.markets.map(({ address, oracle }) => ({
     address,

@@ -3,7 +3,7 @@ import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type Observation, type PassedOver, passOver } from '../agent.ts'
 import { BPS, ceilDiv, collateralValue, tokenUnit } from '../protocol/health.ts'
 import { percent, tokens } from '../protocol/text.ts'
-import { saidOfSale } from './experience.ts'
+import { saleGain } from './experience.ts'
 import type { Funds } from './funds.ts'
 import type { OpenMarket, Stop } from './market.ts'
 import type { LiquidatorPolicy } from './policy.ts'
@@ -15,7 +15,7 @@ export const exitSubject = ({ marketAddress }: Pick<ExitSeen, 'marketAddress'>):
   `exit:${marketAddress}`
 
 /** What is under way, what is left alone for now, and what is left to spend. */
-type Standing = {
+type SaleState = {
   readonly busy: ReadonlySet<string>
   readonly backOffs: Pick<BackOffs, 'subjects'>
   readonly funds: Funds
@@ -30,7 +30,7 @@ export function sell(
   market: OpenMarket | Stop | undefined,
   seen: Observation<LiquidatorSeen>,
   policy: LiquidatorPolicy,
-  { busy, backOffs, funds }: Standing,
+  { busy, backOffs, funds }: SaleState,
 ): Proposal | PassedOver | null {
   const { pair, contract, venue, held, quotes } = exit
   if (held === 0n) return null
@@ -127,7 +127,7 @@ function proposalOf(
   const { loanAsset, collateralAsset, loanDecimals, loanPriceUsdMicros, price } = market
   const usdOf = (loan: bigint) => ceilDiv(loan * loanPriceUsdMicros, tokenUnit(loanDecimals))
   const discount = BigInt(policy.exitDiscountBpsMax)
-  const expectation = saidOfSale(market, { assets, quoted }, policy)
+  const expectation = saleGain(market, { assets, quoted }, policy)
   return {
     workflowType: 'own.liquidator.sell',
     kind: 'sell',

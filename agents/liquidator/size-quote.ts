@@ -1,13 +1,13 @@
 import { type BestSet, bestSet } from './best-set.ts'
-import { assetsFor, floorOf, heldOf, optionOf, roomOf, type Wanted } from './candidates.ts'
 import type { Funds } from './funds.ts'
 import { positionKey } from './judge.ts'
 import type { LiquidatorPolicy } from './policy.ts'
 import type { Option, Room } from './pricing.ts'
 import { type Bound, tightest, usdMicros } from './size-search.ts'
+import { assetsFor, floorOf, heldOf, optionOf, roomOf, type SizedCandidate } from './sized-candidate.ts'
 
 /** The best set: its members with their sizes, and how far above it any other set can be at most. */
-type Sizes = { readonly sizes: ReadonlyMap<Wanted, Bound>; readonly gapBps: number }
+type Sizes = { readonly sizes: ReadonlyMap<SizedCandidate, Bound>; readonly gapBps: number }
 
 const DOLLAR_MICROS = 1e6
 /** A size this close to what we would like best is that. */
@@ -19,7 +19,7 @@ const FOUND = 1e-6
  * Find the best set of repayments of those that each pay, and their sizes. Pure. One loan asset after the other, the
  * one that could bring most first: they share inventory and the hour's limit, and the gap counts what that may cost.
  */
-export function sizesOf(wanted: readonly Wanted[], funds: Funds, policy: LiquidatorPolicy): Sizes {
+export function sizesOf(wanted: readonly SizedCandidate[], funds: Funds, policy: LiquidatorPolicy): Sizes {
   const left = leftOf(wanted, funds)
   const alone = [...new Set(wanted.map(loanOf))]
     .map((loanAsset) =>
@@ -30,7 +30,7 @@ export function sizesOf(wanted: readonly Wanted[], funds: Funds, policy: Liquida
       ),
     )
     .toSorted((one, other) => other.found.value - one.found.value)
-  const sizes = new Map<Wanted, Bound>()
+  const sizes = new Map<SizedCandidate, Bound>()
   let value = 0
   for (const [turn, first] of alone.entries()) {
     const { mine, options, found } = turn === 0 ? first : search(first.mine, left, policy)
@@ -50,17 +50,17 @@ export function sizesOf(wanted: readonly Wanted[], funds: Funds, policy: Liquida
 }
 
 /** What is left as sets are found: dollars, places in the set, and base units that are held by then, by collateral. */
-type Left = {
+type RemainingRoom = {
   hour: number
   count: number
   readonly cash: ReadonlyMap<string, number>
   readonly held: Map<string, number>
 }
 
-const loanOf = ({ candidate }: Wanted) => candidate.market.loanAsset
-const collateralOf = ({ candidate }: Wanted) => candidate.market.collateralAsset
+const loanOf = ({ candidate }: SizedCandidate) => candidate.market.loanAsset
+const collateralOf = ({ candidate }: SizedCandidate) => candidate.market.collateralAsset
 
-function leftOf(wanted: readonly Wanted[], funds: Funds): Left {
+function leftOf(wanted: readonly SizedCandidate[], funds: Funds): RemainingRoom {
   const { reserveWei } = funds.liquidation
   const byGas = reserveWei === 0n ? funds.reverts : funds.nativeWei / reserveWei
   const cash = wanted.map(({ candidate: { market }, terms }): [string, number] => {
@@ -80,10 +80,10 @@ function leftOf(wanted: readonly Wanted[], funds: Funds): Left {
 }
 
 /** Search the best set among those of one loan asset. */
-function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
+function search(mine: readonly SizedCandidate[], left: RemainingRoom, policy: LiquidatorPolicy) {
   const collaterals = [...new Set(mine.map(collateralOf))]
   const first = new Map(mine.toReversed().map((one) => [collateralOf(one), one]))
-  const rooms = collaterals.map((each) => roomOf(first.get(each) as Wanted, left.held.get(each) ?? 0))
+  const rooms = collaterals.map((each) => roomOf(first.get(each) as SizedCandidate, left.held.get(each) ?? 0))
   const positions = mine.map(({ candidate: { facility } }) =>
     positionKey(facility.marketAddress, facility.borrower),
   )
@@ -104,7 +104,12 @@ function search(mine: readonly Wanted[], left: Left, policy: LiquidatorPolicy) {
 }
 
 /** A size in base units, and what limits it: the dearer of what others of the set want too. */
-function boundOf(one: Wanted, { most, room, seizes }: Option, dollars: number, found: BestSet): Bound {
+function boundOf(
+  one: SizedCandidate,
+  { most, room, seizes }: Option,
+  dollars: number,
+  found: BestSet,
+): Bound {
   if (dollars >= most * WHOLE) return one.bound
   const byRoom = (found.roomPrices[room] as number) * seizes > found.cashPrice
   // Rounded up: the last one fills the limit itself to the base unit.

@@ -40,7 +40,7 @@ export function shareToTip(recent: readonly Ended[], given: readonly number[], m
 }
 
 /** What a rival's liquidation brought, and what part of that it gave, basis points. */
-type Given = { readonly broughtUsdMicros: bigint; readonly shareBps: number }
+type RivalTip = { readonly broughtUsdMicros: bigint; readonly shareBps: number }
 
 /**
  * Say what part of what theirs brought rivals gave, beside what all tip, were our gas theirs. Pure. What brought nothing by the
@@ -50,7 +50,7 @@ export function sharesGiven(
   { rivals, markets, chain }: Pick<Observation<LiquidatorSeen>, 'rivals' | 'markets' | 'chain'>,
   { liquidation }: Pick<Funds, 'liquidation'>,
   { collaterals, gas: { liquidateGas } }: LiquidatorPolicy,
-): readonly Given[] {
+): readonly RivalTip[] {
   return rivals.flatMap(({ marketAddress, repayAssets, tipWei }) => {
     const market = markets.find(({ address }) => address === marketAddress)
     const { liquidationBonusBps, loanPriceUsdMicros = null, loanDecimals = null } = market ?? {}
@@ -73,7 +73,7 @@ export function sharesGiven(
  * least: whoever gives half of a few dollars away would have us give half of thousands.
  */
 export function createShares(
-  given: readonly Given[],
+  given: readonly RivalTip[],
   recent: readonly Ended[],
   mostBps: number,
 ): (profitUsdMicros: bigint) => { readonly shareBps: number; readonly rivals: number } {

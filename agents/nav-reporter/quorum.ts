@@ -4,12 +4,12 @@ import type { Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { percent } from '../protocol/text.ts'
 import { AHEAD_S_MAX, lastAt } from './memory.ts'
-import type { Statement, Unread } from './statement.ts'
+import type { Statement, UnreadSource } from './statement.ts'
 
 /** What one source brought: whether it speaks, or why it counts for nothing; and all that is known of what it stated. */
 export type Reading = { readonly source: string; readonly known: readonly Statement[] } & (
   | { readonly ok: true }
-  | ({ readonly ok: false } & Unread)
+  | ({ readonly ok: false } & UnreadSource)
 )
 
 /** How far a source is believed. Values are units of 10^-decimals of the report. */
@@ -44,14 +44,14 @@ export type Rule = {
 type Rejected = { readonly source: string } & Stop
 
 /** What a source says of the valuation time, and of when that is. */
-type Said = Statement & { readonly source: string }
+type SourceStatement = Statement & { readonly source: string }
 
 /** What sources agree on. */
 export type Agreement = {
   /** The median of the accepted votes; null short of a quorum. */
   readonly value: bigint | null
   /** One vote for each upstream: the median of its sources. */
-  readonly accepted: readonly { readonly value: bigint; readonly said: readonly Said[] }[]
+  readonly accepted: readonly { readonly value: bigint; readonly said: readonly SourceStatement[] }[]
   readonly rejected: readonly Rejected[]
   /** Votes that count, or are too far from the median of them all to. */
   readonly sound: number
@@ -113,7 +113,7 @@ export function agree(
   when: When,
 ): Agreement {
   const rejected: Rejected[] = []
-  const votes = new Map<string, Said[]>()
+  const votes = new Map<string, SourceStatement[]>()
   const behind = new Set<string>()
   for (const reading of readings.toSorted((a, b) => (a.source < b.source ? -1 : 1))) {
     const { source } = reading

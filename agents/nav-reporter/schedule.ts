@@ -41,19 +41,19 @@ export function dueBetween(schedule: Schedule, afterS: number, beforeS: number, 
 }
 
 /** What of a report's policy says how long it waits. */
-type Waiting = { readonly schedule: Schedule; readonly waitForNewerS: number; readonly lateSMax: number }
+type WaitTerms = { readonly schedule: Schedule; readonly waitForNewerS: number; readonly lateSMax: number }
 
 /**
  * Return how long after its time a scheduled report waits for values of that time or later: what the policy says, and at most a
  * quarter of the time in which it may be made, and of that until the next is due. Pure; seconds.
  */
-export function waitOf({ schedule, waitForNewerS, lateSMax }: Waiting, dueS: number): number {
+export function waitOf({ schedule, waitForNewerS, lateSMax }: WaitTerms, dueS: number): number {
   const apartS = (nextDue(schedule, dueS) ?? Number.POSITIVE_INFINITY) - dueS
   return Math.min(waitForNewerS, Math.floor(lateSMax / 4), Math.floor(apartS / 4))
 }
 
 /** Return until when the scheduled report that is due waits, 0 where the last one, of `madeForS`, is it. Pure; Unix seconds. */
-export function waitsUntil(policy: Waiting, madeForS: number, nowS: number): number {
+export function waitsUntil(policy: WaitTerms, madeForS: number, nowS: number): number {
   const dueS = latestDue(policy.schedule, nowS)
   return dueS === null || madeForS >= dueS ? 0 : dueS + waitOf(policy, dueS)
 }

@@ -11,8 +11,8 @@ import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
 import type { Reading } from './quorum.ts'
 import { latestDue, waitOf, waitsUntil } from './schedule.ts'
 import { askChain, askHoldings, askMark, type Read, readOutside } from './source-kinds.ts'
-import type { Statement, Unread } from './statement.ts'
-import type { Parts, Scale } from './valuation.ts'
+import type { Statement, UnreadSource } from './statement.ts'
+import type { FundParts, Scale } from './valuation.ts'
 
 /** A report that the oracle accepted; all zero where there is none. Times are Unix seconds. */
 export type Accepted = {
@@ -52,8 +52,8 @@ export type ReportSeen = OracleSeen & {
   /** When outside sources were asked, Unix milliseconds; null when never. */
   readonly askedAtMs: number | null
   /** What the fund is made of now, and was made of when it was reported last; null when not known. */
-  readonly parts: Parts | null
-  readonly partsBefore: Parts | null
+  readonly parts: FundParts | null
+  readonly partsBefore: FundParts | null
   readonly scale: Scale | null
 }
 
@@ -166,7 +166,7 @@ type Context = {
 }
 type Finished = Omit<ReportSeen, 'name' | 'oracle'>
 /** What one source said; null where it was not asked. */
-type Said = readonly Statement[] | (Statement & { readonly parts?: Parts }) | Unread | null
+type SourceAnswer = readonly Statement[] | (Statement & { readonly parts?: FundParts }) | UnreadSource | null
 
 /** Our time: what both our clock and the chain's have reached, so that neither makes a report by running ahead. Pure. */
 export const reachedS = ({ nowMs, chain }: Pick<Moment, 'nowMs' | 'chain'>): number =>
@@ -214,9 +214,9 @@ function askSources(
     }
   })
   return (answers, ofSources) => {
-    let parts: Parts | null = null
+    let parts: FundParts | null = null
     const readings = sources.map(({ source, read, built }): Reading => {
-      const answer: Said = read === undefined ? built(answers) : read(answers, ofSources)
+      const answer: SourceAnswer = read === undefined ? built(answers) : read(answers, ofSources)
       const earlier = readBefore(source)
       if (answer === null) return earlier ?? { source, ok: true, known: [] }
       if ('parts' in answer) parts = answer.parts
@@ -243,10 +243,10 @@ function pollOf(report: ReportPolicy, { scheduled }: OracleSeen, dueS: number, n
 
 /** Refuse a source that speaks of an older time than before: which of the two it means is not known. */
 function unlessBack(
-  statements: readonly Statement[] | Unread,
+  statements: readonly Statement[] | UnreadSource,
   before: readonly Statement[],
   nowS: number,
-): readonly Statement[] | Unread {
+): readonly Statement[] | UnreadSource {
   if ('check' in statements) return statements
   const newestS = (of: readonly Statement[]) => Math.max(...of.map(({ asOfS }) => asOfS))
   const backS = newestS(before.filter(({ asOfS }) => asOfS <= nowS + AHEAD_S_MAX)) - newestS(statements)

@@ -6,8 +6,8 @@ import type { Wave } from '../protocol/reading.ts'
 import type { Mark } from './marks.ts'
 import type { ReportPolicy } from './policy.ts'
 import type { SourcePolicy } from './source-policy.ts'
-import { type Raw, readStatements, type Statement, type Unread } from './statement.ts'
-import { buildUp, builtValue, type Parts, type Scale } from './valuation.ts'
+import { type Raw, readStatements, type Statement, type UnreadSource } from './statement.ts'
+import { buildUp, builtValue, type FundParts, type Scale } from './valuation.ts'
 
 /** Finds what was asked among the answers of its wave. */
 export type Read<T> = (answers: readonly Answer[]) => T
@@ -93,7 +93,7 @@ export function askHoldings(
   scale: Scale | null,
   moment: Moment,
   asset: Address | null,
-): Read<(Statement & { readonly parts: Parts }) | Stop> {
+): Read<(Statement & { readonly parts: FundParts }) | Stop> {
   if (fund === null || scale === null || asset === null) {
     const message = 'The service shows no fund at this address, or the deployment does not pin it.'
     return () => ({ check: 'fund_not_known', message })
@@ -121,7 +121,7 @@ export function readOutside(
   answer: Answer | undefined,
   policy: OutsideSource,
   wanted: number,
-): readonly Statement[] | Unread {
+): readonly Statement[] | UnreadSource {
   if (answer === undefined) return { check: 'source_unreadable', message: 'It was not asked.' }
   if (!answer.ok) return { check: answer.check, message: answer.message }
   const layout =
@@ -140,7 +140,7 @@ export function readOutside(
 }
 
 /** What our own reading said, as it was written down. */
-type Written = {
+type WrittenReading = {
   readonly asOfS: number
   readonly said: string
   readonly idleAssets: string
@@ -155,7 +155,7 @@ export function readAgain(
 ): readonly Statement[] | Stop {
   if (policy.kind !== 'chain' && policy.kind !== 'holdings')
     return readOutside({ ok: true, text, atMs }, policy, decimals)
-  const { asOfS, said, idleAssets, fund }: Written = JSON.parse(text)
+  const { asOfS, said, idleAssets, fund }: WrittenReading = JSON.parse(text)
   if (policy.kind === 'chain') return [{ value: scaled(BigInt(said), policy.decimals, decimals), asOfS }]
   const parts = buildUp(fund, BigInt(idleAssets), new Map(Object.entries(policy.haircutBps)))
   if ('check' in parts || scale === null) return 'check' in parts ? parts : []

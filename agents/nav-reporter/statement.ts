@@ -10,7 +10,7 @@ type Read = { readonly from?: Raw | undefined }
 export type Statement = Read & { readonly value: bigint; readonly asOfS: number }
 
 /** Why a source states nothing; `from` where it answered a text. */
-export type Unread = Read & Stop
+export type UnreadSource = Read & Stop
 
 /** How a source's text is read. */
 type Layout = {
@@ -56,7 +56,12 @@ export function readStatements(
   return stated
 }
 
-function readStatement(found: Found, layout: Layout, decimals: number, wanted: number): Statement | Stop {
+function readStatement(
+  found: FoundFigure,
+  layout: Layout,
+  decimals: number,
+  wanted: number,
+): Statement | Stop {
   if (found.value === null) return stop('source_without_value', `It states nothing at ${layout.value}.`)
   const asOfS = found.asOf === null ? null : parseTime(found.asOf)
   if (asOfS === null) {
@@ -93,9 +98,9 @@ function oddOf(text: string): string {
   return `: ${/[\p{L}\p{N}\p{P}\p{S}]/u.test(odd) ? `"${odd}" (U+${code})` : `U+${code}`} is in it`
 }
 
-type Found = { readonly value: string | null; readonly asOf: string | null }
+type FoundFigure = { readonly value: string | null; readonly asOf: string | null }
 
-function readJson(text: string, { history, value, asOf }: Layout): readonly Found[] | Stop {
+function readJson(text: string, { history, value, asOf }: Layout): readonly FoundFigure[] | Stop {
   let root: unknown
   try {
     // Some editors put a byte order mark first.
@@ -149,7 +154,7 @@ function nodeAt(root: unknown, pointer: string): unknown {
 /** What stands between cells: a comma, or what spreadsheets write where a comma is the decimal point. */
 const DELIMITERS = [',', ';', '\t']
 
-function readCsv(text: string, { value, asOf }: Layout): readonly Found[] | Stop {
+function readCsv(text: string, { value, asOf }: Layout): readonly FoundFigure[] | Stop {
   const [first = ''] = text.split('\n', 1)
   const delimiter = DELIMITERS.find((each) => first.includes(each)) ?? ','
   let rows: readonly string[][]

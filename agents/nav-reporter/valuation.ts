@@ -3,7 +3,7 @@ import type { Stop } from '../agent.ts'
 import { BPS, tokenUnit } from '../protocol/health.ts'
 
 /** What a fund's value is made of, base units of its quote asset, and its shares, base units of them. */
-export type Parts = {
+export type FundParts = {
   readonly idleAssets: bigint
   /** All lanes, after their haircuts. */
   readonly holdingsAssets: bigint
@@ -45,7 +45,7 @@ export function buildUp(
   fund: FundResource,
   idleAssets: bigint,
   haircutBps: ReadonlyMap<string, bigint>,
-): Parts | Stop {
+): FundParts | Stop {
   const alive = (fund.holdings ?? []).filter(({ holdingStatus }) => holdingStatus !== SOLD)
   if (fund.holdings == null || fund.totalHoldings !== alive.length) {
     const message = `The service shows ${alive.length} holdings and counts ${fund.totalHoldings ?? 'none'}.`
@@ -77,7 +77,7 @@ const perShare = (assets: bigint, supply: bigint, scale: Scale): bigint =>
   (supply * tokenUnit(scale.quoteDecimals))
 
 /** Return the value of one share before fees, by what the fund is made of. Pure. */
-export const builtValue = (parts: Parts, scale: Scale): bigint =>
+export const builtValue = (parts: FundParts, scale: Scale): bigint =>
   perShare(parts.idleAssets + parts.holdingsAssets, parts.supply, scale)
 
 /**
@@ -109,7 +109,7 @@ export type Bridge = {
 }
 
 /** A value that was or will be reported, and what it was made of as far as is known. */
-export type Valued = { readonly value: bigint; readonly fees: bigint; readonly parts: Parts }
+export type Valued = { readonly value: bigint; readonly fees: bigint; readonly parts: FundParts }
 
 /**
  * Lay the bridge from one value to the next: idle money, holdings, accrued fees, then the number of shares. What is

@@ -38,7 +38,7 @@ export type OwnBudget = {
 }
 
 /** What there is to say why something is not done, by workflows of whatever shape. */
-type Known<One> = {
+type DueFacts<One> = {
   readonly inFlight: readonly (One & { readonly workflowId: string; readonly held?: true })[]
   /** Newest first. */
   readonly recent: readonly (One & { readonly state: string; readonly check: string | null })[]
@@ -59,7 +59,7 @@ const UNDONE: ReadonlySet<string> = new Set(['refused', 'expired', 'reverted', '
  * @param subjects it goes by in decisions: of its proposals, and of what is passed over.
  */
 export function whyDue<One>(
-  { inFlight, recent, passedOver }: Known<One>,
+  { inFlight, recent, passedOver }: DueFacts<One>,
   isAbout: (one: One) => boolean,
   subjects: readonly string[],
   otherwise: string,

@@ -10,8 +10,8 @@ import { isAbout, PLACE, RAISE, showsPlaced } from './steps.ts'
 export type GasCost = { readonly wei: bigint; readonly usdMicros: bigint }
 
 /** Where money of ours is: with an RFQ's bid, or at an auction, where what is outbid stays until it is withdrawn. */
-export type Place = 'rfq' | 'auction'
-type Escrow = { readonly asset: Address | null; readonly usdMicros: bigint; readonly at: Place }
+export type Venue = 'rfq' | 'auction'
+type Escrow = { readonly asset: Address | null; readonly usdMicros: bigint; readonly at: Venue }
 
 /** What is bid, and what is left to bid, as one decision goes on: changed by that decision, and by nothing else. */
 export type Commitments = {
@@ -36,7 +36,7 @@ export function commitmentsOf(seen: Observed, self: Address, policy: RfqBidderPo
   const escrows: Escrow[] = []
   const winnable: Commitments['winnable'] = new Map()
   const unpriced: string[] = []
-  const addEscrow = (offer: OfferSeen, assets: bigint, at: Place) => {
+  const addEscrow = (offer: OfferSeen, assets: bigint, at: Venue) => {
     const usdMicros = usdMicrosIn(offer.quoteAsset, assets, seen, policy)
     if (usdMicros === null) unpriced.push(offer.id)
     else escrows.push({ asset: offer.asset, usdMicros, at })
@@ -84,7 +84,7 @@ export function enter(
   commitments: Commitments,
   offer: OfferSeen,
   taken: { readonly assets: bigint; readonly usdMicros: bigint },
-  at: Place,
+  at: Venue,
 ): void {
   commitments.nativeWei -= commitments.bidGas.wei
   commitments.tokens.set(offer.quoteAsset, (commitments.tokens.get(offer.quoteAsset) ?? 0n) - taken.assets)

@@ -6,7 +6,7 @@ import { judgeLot, type Scene } from './lot.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { answerRfq } from './rfq.ts'
 import type { AuctionSeen, Observed, RfqSeen } from './seen.ts'
-import { claimRefunds, finalizeClosed, reportOwed } from './settle.ts'
+import { claimRefunds, finalizeClosed, reportUnpaid } from './settle.ts'
 import { usdMicrosOf } from './value.ts'
 
 /**
@@ -19,7 +19,7 @@ export function decide(seen: Observed, policy: RfqBidderPolicy): Decision {
   const scene: Scene = { seen, policy, self, commitments: commitmentsOf(seen, self, policy) }
   const answers = [
     ...(seen.freshness.ok ? seen.rfqs.flatMap((rfq) => settle(rfq, scene)) : []),
-    ...seen.auctions.flatMap((lot) => reportOwed(lot, self, seen.deployment)),
+    ...seen.auctions.flatMap((lot) => reportUnpaid(lot, self, seen.deployment)),
     ...openOffers(scene).map((offer) =>
       'terms' in offer ? answerRfq(offer, scene) : bidAtAuction(offer, scene),
     ),

@@ -1,4 +1,4 @@
-import type { Commitments, Place } from './commitments.ts'
+import type { Commitments, Venue } from './commitments.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import type { Priced } from './price.ts'
 import { assetsFor } from './value.ts'
@@ -12,7 +12,7 @@ export type Headroom = { readonly limitedBy: string; readonly assets: bigint }
  */
 export function headroomFor(
   { asset, quote, terms }: Priced,
-  at: Place,
+  at: Venue,
   standing: bigint,
   commitments: Commitments,
   policy: RfqBidderPolicy,

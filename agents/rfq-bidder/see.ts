@@ -52,7 +52,7 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: RfqBidderPolicy
         auctions: auctions.filter(({ status, owedAssets }) => status !== 'over' || owedAssets > 0n),
         prices: asked.map(({ market, oracle, reference, paused }): PriceSeen => {
           const row = listed.find(({ address }) => address === market.address)
-          const said = row?.oracle?.priceWad
+          const stated = row?.oracle?.priceWad
           return {
             market: market.address,
             asset: market.collateralAsset,
@@ -60,7 +60,7 @@ export function see(rows: Partial<Rows>, moment: Moment, policy: RfqBidderPolicy
             oracle: oracle(answers),
             reference: reference(answers),
             paused: paused(answers),
-            servicePriceWad: said == null ? null : BigInt(said),
+            servicePriceWad: stated == null ? null : BigInt(stated),
             serviceOracleState: row?.oracleState ?? null,
           }
         }),

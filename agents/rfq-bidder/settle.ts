@@ -56,12 +56,12 @@ export function finalizeClosed(
 }
 
 /** Say what an auction that is over still has of ours. Pure. */
-export function reportOwed(
+export function reportUnpaid(
   lot: AuctionSeen,
   self: Address,
   deployment: PinnedDeployment,
 ): readonly PassedOver[] {
-  const owed: readonly PassedOver[] =
+  const unpaid: readonly PassedOver[] =
     lot.owedAssets === 0n
       ? []
       : [
@@ -72,12 +72,12 @@ export function reportOwed(
             reason: { owedAssets: String(lot.owedAssets), ...tokensOf(lot) },
           },
         ]
-  if (lot.status !== 'closed') return owed
+  if (lot.status !== 'closed') return unpaid
   const message =
     lot.bestBidder === self
       ? 'We won it; the seller or anybody else settles it, no workflow type does.'
       : 'It is closed, and we do not lead.'
-  return [...owed, passOver(lot.id, { check: 'auction_closed', message })]
+  return [...unpaid, passOver(lot.id, { check: 'auction_closed', message })]
 }
 
 /** Whether a bid beats all live ones; null where another is level: who was first, the desk decides. */

@@ -25,7 +25,7 @@ const answers = z.array(
   }),
 )
 
-type Asked = {
+type UpstreamCall = {
   readonly method: string
   readonly params: readonly unknown[]
   readonly resolve: (answer: RpcAnswer) => void
@@ -51,7 +51,7 @@ export function createNodeUpstream(url: string): NodeUpstream {
     }
   }
 
-  async function send(asked: readonly Asked[]): Promise<void> {
+  async function send(asked: readonly UpstreamCall[]): Promise<void> {
     const body = asked.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))
     try {
       const chunks: Buffer[] = []
@@ -87,7 +87,7 @@ export function createNodeUpstream(url: string): NodeUpstream {
       reply.end()
     },
     createAsk: () => {
-      let turn: Asked[] = []
+      let turn: UpstreamCall[] = []
       return (method, params) =>
         new Promise((resolve, reject) => {
           turn.push({ method, params, resolve, reject })

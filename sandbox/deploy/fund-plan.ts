@@ -40,7 +40,7 @@ type Roles = {
   readonly assetManager: Address
   readonly rivalManager: Address
 }
-type Parts = Readonly<
+type FundParts = Readonly<
   Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket' | 'primeVault', DeployedContract>
 > &
   TradeContracts
@@ -77,7 +77,7 @@ const terms = (quoteAsset: Address, name: string, symbol: string) => ({
 export function planFunds(
   planner: Planner,
   { admin, navReporter, assetManager, rivalManager }: Roles,
-  parts: Parts,
+  parts: FundParts,
 ): FundContracts {
   const { sUSD, registry } = parts
   const fundImplementation = planner.create('RecoveryFund', (bytecode) =>
@@ -152,7 +152,7 @@ export function planFunds(
   }
 }
 
-const placesByKind = (parts: Parts): Readonly<Record<string, readonly DeployedContract[]>> => ({
+const placesByKind = (parts: FundParts): Readonly<Record<string, readonly DeployedContract[]>> => ({
   market: [parts.btcMarket, parts.ethMarket],
   acquisition: [parts.acquisitionHouse],
   auction: [parts.recoveryAuction],

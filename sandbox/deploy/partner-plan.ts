@@ -27,7 +27,7 @@ export type PartnerRoles = {
   readonly weatherPartner: Address
 }
 
-type Parts = Readonly<Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket', DeployedContract>>
+type PartnerParts = Readonly<Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket', DeployedContract>>
 
 /** One vault with its channel, and who is who at both. */
 type PartnerTerms = {
@@ -77,7 +77,7 @@ const BORROWER_FEE_BPS = 500
 const CHANNEL_CAP_ASSETS = usd('10000000')
 
 /** Lay out the vault that is worked by hand and the one of the weather, each with a first deposit and a channel. */
-export function planPartners(planner: Planner, roles: PartnerRoles, parts: Parts): PartnerContracts {
+export function planPartners(planner: Planner, roles: PartnerRoles, parts: PartnerParts): PartnerContracts {
   const { admin, allocator, assetManager, vaultOwner, curator, partner, weatherOwner, weatherPartner } = roles
   const { btcMarket, ethMarket } = parts
   const owned = planPartner(planner, admin, parts, {
@@ -112,7 +112,12 @@ export function planPartners(planner: Planner, roles: PartnerRoles, parts: Parts
 }
 
 /** Create a vault with a deposit in it, list it at its markets, and create a channel of it. */
-function planPartner(planner: Planner, admin: Address, { sUSD, registry }: Parts, terms: PartnerTerms) {
+function planPartner(
+  planner: Planner,
+  admin: Address,
+  { sUSD, registry }: PartnerParts,
+  terms: PartnerTerms,
+) {
   const { name, symbol, depositAssets, markets, owner, curator, manager, allocator, reseller } = terms
   const directory = registry.address
   const vault = planner.create('LendingVault', (bytecode) => {

@@ -21,12 +21,12 @@ type Funding = {
 }
 
 type Roles = { readonly admin: Address; readonly allocator: Address; readonly assetManager: Address }
-type Parts = Readonly<Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket', DeployedContract>>
+type VaultParts = Readonly<Record<'sUSD' | 'registry' | 'btcMarket' | 'ethMarket', DeployedContract>>
 
 const usd = (whole: string) => parseUnits(whole, 6)
 
 /** Lay out our two vaults: Prime pays leavers at once, Growth after ten seconds' notice. */
-export function planVaults(planner: Planner, roles: Roles, parts: Parts) {
+export function planVaults(planner: Planner, roles: Roles, parts: VaultParts) {
   const { btcMarket, ethMarket } = parts
   return {
     primeVault: planVault(planner, roles, parts, {
@@ -52,7 +52,7 @@ export function planVaults(planner: Planner, roles: Roles, parts: Parts) {
 }
 
 /** Lay out the vault of another keeper: most of what both markets are lent, so that what ours lend moves rates a little. */
-export const planRivalVault = (planner: Planner, roles: Omit<Roles, 'allocator'>, parts: Parts) =>
+export const planRivalVault = (planner: Planner, roles: Omit<Roles, 'allocator'>, parts: VaultParts) =>
   planVault(planner, { ...roles, allocator: roles.admin }, parts, {
     name: 'Rival',
     depositAssets: usd('200000000'),
@@ -70,7 +70,7 @@ export const planRivalVault = (planner: Planner, roles: Omit<Roles, 'allocator'>
 function planVault(
   planner: Planner,
   { admin, allocator, assetManager }: Roles,
-  { sUSD, registry }: Parts,
+  { sUSD, registry }: VaultParts,
   { name, depositAssets, liquidityBufferBps, noticeSeconds, fundings }: VaultTerms,
 ): DeployedContract {
   const abi = lendingVaultAbi

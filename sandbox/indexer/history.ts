@@ -20,7 +20,7 @@ const INTERVALS = [
 ] as const
 
 /** What every row of history says of its place in time. */
-type Place = {
+type HistoryPlace = {
   readonly interval: string
   readonly bucketStart: string
   readonly bucketEnd: string
@@ -48,7 +48,7 @@ export function createHistory(): History {
 }
 
 function createSeries<Resource extends { readonly address: Address }, Row>(
-  describe: (resource: Resource, place: Place) => Row,
+  describe: (resource: Resource, place: HistoryPlace) => Row,
 ) {
   /** By `address interval`, then by start of the bucket in seconds, oldest first. */
   const series = new Map<string, Map<number, Bucket<Row>>>()
@@ -82,7 +82,7 @@ function createSeries<Resource extends { readonly address: Address }, Row>(
   }
 }
 
-const marketBucket = (market: MarketResource, place: Place): MarketHistoryResource => ({
+const marketBucket = (market: MarketResource, place: HistoryPlace): MarketHistoryResource => ({
   marketId: market.id,
   marketAddress: market.address,
   ...place,
@@ -110,7 +110,7 @@ function effectiveUtilizationWad({
   return gone === 0n ? '0' : String((gone * 10n ** 18n) / (gone + BigInt(availableLiquidity)))
 }
 
-const vaultBucket = (vault: VaultResource, place: Place): VaultHistoryResource => ({
+const vaultBucket = (vault: VaultResource, place: HistoryPlace): VaultHistoryResource => ({
   vaultId: vault.id,
   vaultAddress: vault.address,
   ...place,

@@ -153,7 +153,7 @@ function noteAuction(auctions: Map<string, AuctionEntry>, { event, address, time
       const bidder = lower(event.args.bidder)
       change(lotId, ({ raises, owed }) => ({
         raises: [...raises, { bidder, assets, placedAtS: timestampS }],
-        owed: owedAfter(owed, raises.at(-1), bidder),
+        owed: debtAfter(owed, raises.at(-1), bidder),
         closesAtS: Number(closesAt),
         nextBidAssets,
       }))
@@ -204,7 +204,7 @@ function noteAcquisition(
   }
 }
 
-type Opened = {
+type OpenedTrade = {
   readonly seller: Address
   readonly asset: Address
   readonly amount: bigint
@@ -213,7 +213,7 @@ type Opened = {
   readonly closesAt: bigint
 }
 
-const offerOf = (opened: Opened, number: bigint, contract: Address, openedAtS: number): OfferEntry => ({
+const offerOf = (opened: OpenedTrade, number: bigint, contract: Address, openedAtS: number): OfferEntry => ({
   contract,
   number: String(number),
   seller: lower(opened.seller),
@@ -232,7 +232,7 @@ const outcomeOf = (winner: Address, proceedsAssets: bigint): OfferEntry['outcome
 })
 
 /** Who raises its own bid is owed nothing for it. */
-function owedAfter(
+function debtAfter(
   owed: ReadonlyMap<Address, bigint>,
   outbid: RaiseEntry | undefined,
   bidder: Address,

@@ -27,7 +27,7 @@ const FINALITY_BLOCKS = 2n
 const NO_APPLICATION = 'none'
 
 /** What the indexer knows of a transaction; null when no indexed block holds it. */
-type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
+type IndexedTransaction = { readonly blockNumber: bigint; readonly status: 'success' | 'reverted' } | null
 
 /**
  * Say how far a workflow is on the indexed chain: forward by stages, or back when a reorg dropped what had been mined.
@@ -36,7 +36,7 @@ type Seen = { readonly blockNumber: bigint; readonly status: 'success' | 'revert
  */
 export function advance(
   record: WorkflowRecord,
-  seen: ReadonlyMap<Hex, Seen>,
+  seen: ReadonlyMap<Hex, IndexedTransaction>,
   snapshot: Snapshot,
 ): WorkflowRecord {
   if (record.transactions.length === 0) return record
@@ -64,7 +64,10 @@ export function advance(
   }
 }
 
-function placed(seen: Seen, snapshot: Snapshot): Pick<RegisteredTransaction, 'status' | 'blockNumber'> {
+function placed(
+  seen: IndexedTransaction,
+  snapshot: Snapshot,
+): Pick<RegisteredTransaction, 'status' | 'blockNumber'> {
   if (seen === null) return { status: 'submitted', blockNumber: null }
   if (seen.status === 'reverted') return { status: 'reverted', blockNumber: seen.blockNumber }
   const visible = snapshot.block.number >= seen.blockNumber

@@ -6,7 +6,7 @@ import type { Page } from '../journal/sqlite/accounts.ts'
  * make each closing balance. Pure. Throws RolekeeperError `accounts.other_chain`, `accounts.gap` and `accounts.not_summing`.
  * @param chainId that they have to be of; absent: all of one.
  */
-export function assertWhole(pages: readonly Page[], chainId = pages[0]?.chainId): void {
+export function assertContiguous(pages: readonly Page[], chainId = pages[0]?.chainId): void {
   const other = pages.find((page) => page.chainId !== chainId)
   if (other !== undefined) {
     throw new RolekeeperError(

@@ -1,12 +1,12 @@
 import type { Address } from 'viem'
 import { WAD } from '../guard/sanity/units.ts'
-import type { Page, Recorded } from '../journal/sqlite/accounts.ts'
-import type { Said } from '../workflow/proposal.ts'
+import type { Page, RecordedCase } from '../journal/sqlite/accounts.ts'
+import type { ExpectedGain } from '../workflow/proposal.ts'
 import { type Entry, entriesOf } from './entries.ts'
 import { isMoved, type Thread } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
 
-type SaidToEarn = Said & Required<Pick<Said, 'earns'>>
+type ExpectedEarnings = ExpectedGain & Required<Pick<ExpectedGain, 'earns'>>
 
 /**
  * Say what became of a vault's move once so long passed as it was said for: what it earned more than standing still, by the
@@ -15,13 +15,13 @@ type SaidToEarn = Said & Required<Pick<Said, 'earns'>>
  * @returns null before that, and `nothing` where nothing of the vault's moved.
  */
 export function earnedOf(
-  { entries, told }: Thread,
+  { entries, linked }: Thread,
   worked: ReadonlyMap<Address, readonly Page[]>,
-): Recorded | 'nothing' | null {
-  const said = told.findLast((each) => each.said !== undefined)?.said
+): RecordedCase | 'nothing' | null {
+  const expected = linked.findLast((each) => each.said !== undefined)?.said
   const [first] = entries
-  if (said?.earns === undefined || first === undefined) return null
-  const { of, earns } = said
+  if (expected?.earns === undefined || first === undefined) return null
+  const { of, earns } = expected
   const pages = (worked.get(earns.vault) ?? []).filter(({ to }) => to.number >= first.line.blockNumber)
   const hashes = new Set(entries.map(({ line }) => line.hash))
   const moved = entriesOf(pages.map((page) => ({ page }))).filter(
@@ -36,19 +36,19 @@ export function earnedOf(
   const earned = earnedMore(moved, since.slice(0, end + 1), then)
   const seconds = (then.to.atMs - last.to.atMs) / 1_000
   const gas = entries.filter((entry) => !isMoved(entry)).reduce((sum, { usdMicros }) => sum + usdMicros, 0n)
-  const came = cameOf({ ...said, earns }, earned, seconds)
-  return { of, came, netUsd: Number(earned + gas) / 1e6, atMs: then.to.atMs }
+  const actual = actualOf({ ...expected, earns }, earned, seconds)
+  return { of, came: actual, netUsd: Number(earned + gas) / 1e6, atMs: then.to.atMs }
 }
 
 /**
  * Compare what a move earned in so many seconds with what was said, in parts of the mark. Pure. One market that went mad is no more
  * than one move that came to nothing.
  */
-export function cameOf(
-  { earns, worthUsdMicros, markUsdMicros }: SaidToEarn,
+export function actualOf(
+  { earns, worthUsdMicros, markUsdMicros }: ExpectedEarnings,
   earnedUsdMicros: bigint,
   seconds: number,
-): NonNullable<Recorded['came']> {
+): NonNullable<RecordedCase['came']> {
   const mark = (Number(markUsdMicros) * seconds) / earns.forS
   const gain = Number(earnedUsdMicros) / mark
   const error = gain - Number(worthUsdMicros) / Number(markUsdMicros)

@@ -25,7 +25,7 @@ const RESERVATIONS_MAX = 300n
  * what was outbid is back with it and stays reserved until somebody releases it. Where a contract does not say it, nothing
  * is there. Throws `node.*`.
  */
-export async function readLed(
+export async function readLeadingBids(
   fund: Address,
   { funds, contracts }: Pick<Deployment, 'funds' | 'contracts'>,
   nodes: Pick<Nodes, 'calls'>,

@@ -5,7 +5,7 @@ import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { backKey, type Entry } from './entries.ts'
 
 /** What of a workflow tells which opportunity it is of, and what was said of that. */
-export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
+export type LinkedWorkflow = Pick<Workflow, 'id' | 'createdAtMs'> &
   Pick<Proposal, 'lot' | 'said' | 'gainUsdMicros'> & {
     /** The same for all that is about one opportunity: a claim is its liquidation's. */
     readonly opportunity: string
@@ -23,10 +23,10 @@ export type Told = Pick<Workflow, 'id' | 'createdAtMs'> &
   }
 
 /** All that moved of one opportunity, and its workflows in the order in which they were created. */
-export type Thread = { readonly told: Told[]; readonly entries: Entry[] }
+export type Thread = { readonly linked: LinkedWorkflow[]; readonly entries: Entry[] }
 
 /** Take of a workflow what tells what was said. Pure. */
-export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow): Told {
+export function linkedOf({ id, createdAtMs, state, proposal, realized }: Workflow): LinkedWorkflow {
   const { kind, lot, said, gainUsdMicros, subject, occurrence, input, offer, reason } = proposal
   const claim = realized?.claimId ?? inputText(input, 'claimId')
   const { assetAmount } = reason
@@ -52,7 +52,7 @@ export function toldOf({ id, createdAtMs, state, proposal, realized }: Workflow)
 }
 
 /** What the journal does not have may be in a newer one: it is none of any other's opportunity, and not over. */
-const untold = (id: string): Told => ({
+const untold = (id: string): LinkedWorkflow => ({
   id,
   createdAtMs: 0,
   opportunity: id,
@@ -66,7 +66,7 @@ const untold = (id: string): Told => ({
 /** Join what moved by what it was of; what came by another's transaction belongs to what was given for it there. Pure. */
 export function threadsOf(
   entries: readonly Entry[],
-  workflows: ReadonlyMap<string, Told>,
+  workflows: ReadonlyMap<string, LinkedWorkflow>,
 ): readonly Thread[] {
   const threads = new Map<string, Thread>()
   const others: Entry[] = []
@@ -81,14 +81,14 @@ export function threadsOf(
     const own = workflows.get(workflowId) ?? untold(workflowId)
     // A vault's moves are each an opportunity of its own.
     const key = page.owner === 'vault' ? own.id : own.opportunity
-    const thread = threads.get(key) ?? { told: [], entries: [] }
-    if (!thread.told.some(({ id }) => id === own.id)) thread.told.push(own)
+    const thread = threads.get(key) ?? { linked: [], entries: [] }
+    if (!thread.linked.some(({ id }) => id === own.id)) thread.linked.push(own)
     thread.entries.push(entry)
     threads.set(key, thread)
     if (line.assets < 0n)
       gave.set(backKey(page, line), (gave.get(backKey(page, line)) ?? new Set()).add(thread))
   }
-  for (const { told } of threads.values()) told.sort((one, other) => one.createdAtMs - other.createdAtMs)
+  for (const { linked } of threads.values()) linked.sort((one, other) => one.createdAtMs - other.createdAtMs)
   const all = [...threads.values()]
   const doubtful = takeDoubtful(all, gave)
   // Last of all: by then it is known what came back, and a lot like another brings nothing once it is lost.
@@ -146,12 +146,12 @@ function giveBack(doubtful: readonly Doubtful[], gave: ReadonlyMap<string, Set<T
 }
 
 /** What a thread has with somebody to whom it gave more than came back. */
-type Waiting = {
+type OpenBalance = {
   readonly thread: Thread
   readonly given: readonly Balance[]
   readonly at: Address | null
   readonly sinceBlock: bigint
-  readonly brings: Told['brings']
+  readonly brings: LinkedWorkflow['brings']
   /** Tokens that came to the thread already. */
   readonly came: ReadonlySet<Address | null>
 }
@@ -166,7 +166,7 @@ function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void 
     .toSorted((one, other) => Number(one.sinceBlock - other.sinceBlock))
     .values()
   let next = later.next().value
-  const waitingAt = new Map<Address | null, Set<Waiting>>()
+  const waitingAt = new Map<Address | null, Set<OpenBalance>>()
   for (const entry of others) {
     const { line } = entry
     if (line.assets <= 0n) continue
@@ -180,16 +180,16 @@ function joinOthers(others: readonly Entry[], threads: readonly Thread[]): void 
   }
 }
 
-function waitingOf(thread: Thread): readonly Waiting[] {
+function waitingOf(thread: Thread): readonly OpenBalance[] {
   const moved = thread.entries.filter(isMoved)
-  const came = new Set(moved.flatMap(({ line }) => (line.assets > 0n ? [line.token] : [])))
+  const tokensIn = new Set(moved.flatMap(({ line }) => (line.assets > 0n ? [line.token] : [])))
   const brings = bringsOf(thread)
   if (netOf(moved).every(({ assets }) => assets >= 0n)) return []
   return [...Map.groupBy(moved, ({ line }) => line.counterparty)].flatMap(([at, own]) => {
     const given = netOf(own).filter(({ assets }) => assets < 0n)
     const [first] = own
     if (given.length === 0 || first === undefined) return []
-    return { at, thread, given, sinceBlock: first.line.blockNumber, brings, came }
+    return { at, thread, given, sinceBlock: first.line.blockNumber, brings, came: tokensIn }
   })
 }
 
@@ -197,9 +197,9 @@ function waitingOf(thread: Thread): readonly Waiting[] {
  * The thread that something came to: what gave just that, in all of its bids; or what was to bring it, or a little less, the
  * nearest of several; or where nothing says what it brings, the only one that waits.
  */
-function bringing({ line }: Entry, all: readonly Waiting[]): Waiting | undefined {
+function bringing({ line }: Entry, all: readonly OpenBalance[]): OpenBalance | undefined {
   const waiting = all.filter(
-    ({ came, sinceBlock }) => !came.has(line.token) && sinceBlock <= line.blockNumber,
+    ({ came: tokensIn, sinceBlock }) => !tokensIn.has(line.token) && sinceBlock <= line.blockNumber,
   )
   const isGiven = ({ token }: Balance) => token === line.token
   const back = waiting.find(({ given }) =>
@@ -219,7 +219,7 @@ function bringing({ line }: Entry, all: readonly Waiting[]): Waiting | undefined
 }
 
 /** What a thread is to bring, by the last that says so. */
-const bringsOf = ({ told }: Thread) => told.findLast(({ brings }) => brings !== undefined)?.brings
+const bringsOf = ({ linked }: Thread) => linked.findLast(({ brings }) => brings !== undefined)?.brings
 
 /** Whether a line is more than what it cost to move something. Pure. */
 export const isMoved = ({ line }: Entry): boolean => line.kind !== 'gas'
@@ -244,7 +244,7 @@ const ON_ITS_WAY_MS = 7 * 24 * 3_600_000
  * Find what was to bring something, and paid for it a week ago or earlier, when by the newest page neither that nor what was
  * paid is there, came back, or is where it was paid. What is where it was paid belongs to those who paid last. Pure.
  */
-export function neverCame(threads: readonly Thread[], newest: Page | undefined): ReadonlySet<Thread> {
+export function neverPaid(threads: readonly Thread[], newest: Page | undefined): ReadonlySet<Thread> {
   const lost = new Set<Thread>()
   if (newest === undefined) return lost
   const positions = newest.positions.map((each) => ({ ...each }))

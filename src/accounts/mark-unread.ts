@@ -7,7 +7,7 @@ import type { Deployment } from '../service/contract/deployment.ts'
  * contract, a price. Nothing of it is lost; nobody reads it any more. What came from such a contract is there no more. Pure.
  * @param lines what moved since the last page.
  */
-export function withUnread(
+export function markUnread(
   read: Omit<Page, 'lines'>,
   lines: readonly Line[],
   last: Page,

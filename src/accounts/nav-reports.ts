@@ -2,7 +2,7 @@ import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 
 /** A report, and how far the next one of the same is from it; null before there is one. */
-export type Reported = Pick<Workflow, 'id' | 'role'> & {
+export type ReportDistance = Pick<Workflow, 'id' | 'role'> & {
   readonly subject: string
   readonly valuedAtS: bigint
   /** What one whole share is worth, in base units of so many decimals. */
@@ -14,7 +14,7 @@ export type Reported = Pick<Workflow, 'id' | 'role'> & {
 }
 
 /** List what was reported, each with what the next report says: by what was prepared, signed and came to be final. Pure. */
-export function reportsOf(workflows: Iterable<Workflow>): readonly Reported[] {
+export function reportsOf(workflows: Iterable<Workflow>): readonly ReportDistance[] {
   const all = [...workflows].flatMap((workflow) => {
     const { id, role, state, proposal, slots } = workflow
     const [value, valuedAt] = ['value', 'valuationTimestamp'].map((name) => inputText(proposal.input, name))

@@ -1,16 +1,16 @@
 import { type Address, zeroAddress } from 'viem'
 import type { Head, Nodes, Transfer } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import { type Owned, readOwned, type WorthOptions } from '../guard/limits/valuation.ts'
+import { type OwnedAssets, readOwned, type WorthOptions } from '../guard/limits/valuation.ts'
 import { createReads } from '../guard/reads/views.ts'
 import { allocatesView } from '../guard/sanity/vault-views.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Accounts, Balance, Line, Page, Point, Position } from '../journal/sqlite/accounts.ts'
 import { paidWei, type Slot, slotAt } from '../workflow/slot.ts'
-import { readLed } from './fund-leading-bids.ts'
-import { withUnread } from './mark-unread.ts'
+import { readLeadingBids } from './fund-leading-bids.ts'
+import { markUnread } from './mark-unread.ts'
 import type { Period } from './period.ts'
-import { readLent } from './vault-loans.ts'
+import { readVaultLoans } from './vault-loans.ts'
 
 /** Whose accounts, and how what it has is read. */
 export type AccountsOf = Omit<WorthOptions, 'owners'> &
@@ -59,8 +59,8 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
   if (of.mover !== undefined && !(await mayMove(of.mover, signer, nodes, final))) return null
   const [owned, lent, led] = await Promise.all([
     readOwned({ ...of, owners: [signer] }, nodes, final),
-    owner === 'vault' ? readLent(signer, deployment, nodes, final) : null,
-    owner === 'fund' ? readLed(signer, deployment, nodes, final) : [],
+    owner === 'vault' ? readVaultLoans(signer, deployment, nodes, final) : null,
+    owner === 'fund' ? readLeadingBids(signer, deployment, nodes, final) : [],
   ])
   const read: Omit<Page, 'lines'> = {
     chainId: nodes.chainId,
@@ -96,7 +96,7 @@ export async function addNextPage(of: AccountsOf, deps: AccountsDeps): Promise<P
       by: pricedBy(token, deployment, owned.prices),
     })),
   }
-  const page = last === null ? read : withUnread(read, named, last, deployment)
+  const page = last === null ? read : markUnread(read, named, last, deployment)
   const lines = last === null ? [] : [...named, ...unexplained(last, named, page)]
   const added = { ...page, lines }
   const isAdded = await accounts.add(added)
@@ -124,7 +124,7 @@ const isGift = ({ assets, counterparty }: Line, deployment: WorthOptions['deploy
 function pricedBy(
   token: Address | null,
   { markets, assets }: WorthOptions['deployment'],
-  prices: Owned['prices'],
+  prices: OwnedAssets['prices'],
 ): NonNullable<Page['prices'][number]['by']> {
   if (token === null) return 'fees.nativePrice'
   const oracle = markets.findLast(

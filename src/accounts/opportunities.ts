@@ -2,7 +2,7 @@ import type { Line, Page } from '../journal/sqlite/accounts.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { earnedMore } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS, namedBy } from './entries.ts'
-import { isPaidAlone, netOf, neverCame, type Thread, threadsOf, toldOf } from './link-workflows.ts'
+import { isPaidAlone, linkedOf, netOf, neverPaid, type Thread, threadsOf } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
 import { type Sale, salesOf } from './sales.ts'
 
@@ -48,7 +48,7 @@ export function opportunitiesOf(
       gasOf.set(line.workflowId, (gasOf.get(line.workflowId) ?? 0n) + moneyAt(page, line))
     }
   }
-  const told = new Map([...workflows].map(([id, workflow]) => [id, toldOf(workflow)]))
+  const linked = new Map([...workflows].map(([id, workflow]) => [id, linkedOf(workflow)]))
   return [...Map.groupBy(pages, ({ signer }) => signer).values()].flatMap((own) => {
     const collateral = new Set(
       own.flatMap(({ tokens }) => tokens.flatMap((each) => (each.isCollateral === true ? each.token : []))),
@@ -61,19 +61,19 @@ export function opportunitiesOf(
       ),
     }))
     const entries = entriesOf(named.map((page) => ({ page }))).filter(({ line }) => line.kind === 'moved')
-    const threads = threadsOf(entries, told)
+    const threads = threadsOf(entries, linked)
     const sales = salesOf(threads, entries, named[0])
-    const lost = neverCame(threads, named.at(-1))
+    const lost = neverPaid(threads, named.at(-1))
     return threads.flatMap((thread) => {
-      const came = lost.has(thread) ? 'never' : isPaidAlone(thread) ? 'waiting' : 'yes'
-      return opportunityOf(thread, came, named, sales.get(thread), gasOf) ?? []
+      const arrival = lost.has(thread) ? 'never' : isPaidAlone(thread) ? 'waiting' : 'yes'
+      return opportunityOf(thread, arrival, named, sales.get(thread), gasOf) ?? []
     })
   })
 }
 
 function opportunityOf(
-  { entries, told }: Thread,
-  came: Opportunity['came'],
+  { entries, linked }: Thread,
+  arrival: Opportunity['came'],
   pages: readonly Page[],
   sale: Sale | undefined,
   gasOf: ReadonlyMap<string, bigint>,
@@ -83,24 +83,24 @@ function opportunityOf(
   const isVault = last.owner === 'vault'
   const net = netOf(entries)
   // What was paid for something that is not there yet, a claim or a lot, is no loss.
-  const isOpen = !isVault && came === 'waiting'
+  const isOpen = !isVault && arrival === 'waiting'
   const hour = pages.slice(pages.indexOf(last))
   const later = hour.findIndex(({ to }) => to.atMs >= last.to.atMs + MARKED_AFTER_MS)
   const then = isOpen ? undefined : hour[later]
   const worthAt = (page: Page) => net.reduce((sum, balance) => sum + moneyAt(page, balance), 0n)
   const sum = (of: readonly Entry[]) => of.reduce((all, { usdMicros }) => all + usdMicros, 0n)
-  const said = told.findLast(({ gainUsdMicros }) => gainUsdMicros !== undefined)?.gainUsdMicros
+  const expected = linked.findLast(({ gainUsdMicros }) => gainUsdMicros !== undefined)?.gainUsdMicros
   const { signer, role, owner } = last
   return {
     signer,
     role,
     owner,
-    workflows: told.map(({ id }) => id),
+    workflows: linked.map(({ id }) => id),
     movedAtMs: last.to.atMs,
-    unknown: told.filter(({ isKnown }) => !isKnown).map(({ id }) => id),
-    came: isVault ? 'yes' : came,
-    said: said ?? null,
-    gas: told.reduce((sum, { id }) => sum + (gasOf.get(id) ?? 0n), 0n),
+    unknown: linked.filter(({ isKnown }) => !isKnown).map(({ id }) => id),
+    came: isVault ? 'yes' : arrival,
+    said: expected ?? null,
+    gas: linked.reduce((sum, { id }) => sum + (gasOf.get(id) ?? 0n), 0n),
     atEnd: isVault || isOpen ? null : at(last, sum(entries)),
     hourLater:
       then === undefined

@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import type { Recovered } from '../../agents/protocol/experience.ts'
-import type { Page, Recorded, SaidOfLot } from '../journal/sqlite/accounts.ts'
+import type { ExpectedOfLot, Page, RecordedCase } from '../journal/sqlite/accounts.ts'
 import { earnedOf } from './earned.ts'
 import { type Entry, entriesOf, MARKED_AFTER_MS } from './entries.ts'
-import { isMoved, netOf, neverCame, type Thread, type Told, threadsOf } from './link-workflows.ts'
+import { isMoved, type LinkedWorkflow, netOf, neverPaid, type Thread, threadsOf } from './link-workflows.ts'
 import { moneyAt } from './period.ts'
 
 /**
@@ -17,12 +17,12 @@ import { moneyAt } from './period.ts'
  */
 export function outcomesOf(
   pages: readonly Page[],
-  workflows: ReadonlyMap<string, Told>,
+  workflows: ReadonlyMap<string, LinkedWorkflow>,
   worked: ReadonlyMap<Address, readonly Page[]> = new Map(),
-): { readonly decided: readonly Recorded[]; readonly undecided: readonly Page[] } {
+): { readonly decided: readonly RecordedCase[]; readonly undecided: readonly Page[] } {
   const threads = threadsOf(entriesOf(pages.map((page) => ({ page }))), workflows)
-  const lost = neverCame(threads, pages.at(-1))
-  const decided: Recorded[] = []
+  const lost = neverPaid(threads, pages.at(-1))
+  const decided: RecordedCase[] = []
   const open = new Set<Entry['line']>()
   for (const thread of threads) {
     const earned = earnedOf(thread, worked)
@@ -43,32 +43,36 @@ export function outcomesOf(
 /** Say the same of what was bought for others, by the last that was said of each lot. Pure. */
 export const recoveriesOf = (
   recovered: readonly Recovered[],
-  lots: readonly SaidOfLot[],
-): readonly (Recorded & { readonly lot: string })[] =>
+  lots: readonly ExpectedOfLot[],
+): readonly (RecordedCase & { readonly lot: string })[] =>
   recovered.flatMap(({ lot, paidUsdMicros, cameUsdMicros, atMs }) => {
-    const said = lots.find((each) => each.lot === lot)?.said
-    if (said === undefined || said.markUsdMicros <= 0n) return []
-    if (cameUsdMicros === null) return { lot, of: said.of, came: null, netUsd: 0, atMs }
-    const part = (usdMicros: bigint) => Number(usdMicros) / Number(said.markUsdMicros)
-    const error = part(cameUsdMicros - said.worthUsdMicros)
+    const expected = lots.find((each) => each.lot === lot)?.said
+    if (expected === undefined || expected.markUsdMicros <= 0n) return []
+    if (cameUsdMicros === null) return { lot, of: expected.of, came: null, netUsd: 0, atMs }
+    const part = (usdMicros: bigint) => Number(usdMicros) / Number(expected.markUsdMicros)
+    const error = part(cameUsdMicros - expected.worthUsdMicros)
     const net = cameUsdMicros - paidUsdMicros
-    return { lot, of: said.of, came: { error, gain: part(net) }, netUsd: dollars(net), atMs }
+    return { lot, of: expected.of, came: { error, gain: part(net) }, netUsd: dollars(net), atMs }
   })
 
 const dollars = (usdMicros: bigint) => Number(usdMicros) / 1e6
 
 /** Whether anything may still be learned of it: what only cost gas, and is over, brings nothing any more. */
-const mayCome = ({ entries, told }: Thread): boolean =>
-  told.some(({ isOver }) => !isOver) ||
-  told.some(({ said }) => said?.earns !== undefined) ||
-  (told.some(({ said }) => said?.brings !== undefined) && entries.some(isMoved))
+const mayCome = ({ entries, linked }: Thread): boolean =>
+  linked.some(({ isOver }) => !isOver) ||
+  linked.some(({ said: expected }) => expected?.earns !== undefined) ||
+  (linked.some(({ said: expected }) => expected?.brings !== undefined) && entries.some(isMoved))
 
-function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: boolean): Recorded | null {
-  const said = told.findLast((each) => each.said !== undefined)?.said
-  if (said?.brings === undefined) return null
-  const { of, brings, worthUsdMicros, markUsdMicros } = said
+function outcomeOf(
+  { entries, linked }: Thread,
+  pages: readonly Page[],
+  isLost: boolean,
+): RecordedCase | null {
+  const expected = linked.findLast((each) => each.said !== undefined)?.said
+  if (expected?.brings === undefined) return null
+  const { of, brings, worthUsdMicros, markUsdMicros } = expected
   const moved = entries.filter(isMoved)
-  const came = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
+  const arrivals = moved.filter(({ line }) => line.token === brings.token && line.assets > 0n)
   // What was lost may be tried again as long as what came waits to be marked.
   const settledOn = (atMs: number) => pages.find(({ to }) => to.atMs >= atMs + MARKED_AFTER_MS)
   const spent = dollars(entries.reduce((sum, { usdMicros }) => sum + usdMicros, 0n))
@@ -76,15 +80,15 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
   const asLost = { of, came: null, netUsd: spent, atMs: lastMs }
   const asVoid = { ...asLost, isVoid: true } as const
   if (moved.length === 0) {
-    if (told.some(({ isRaceLost }) => isRaceLost)) return asLost
-    return told.every(({ hasFailed }) => hasFailed) ? asVoid : null
+    if (linked.some(({ isRaceLost }) => isRaceLost)) return asLost
+    return linked.every(({ hasFailed }) => hasFailed) ? asVoid : null
   }
-  if ((came.length > 0 || isLost) && markUsdMicros > 0n) {
-    const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...came.map(({ page }) => page.to.atMs)))
+  if ((arrivals.length > 0 || isLost) && markUsdMicros > 0n) {
+    const markedOn = isLost ? pages.at(-1) : settledOn(Math.max(...arrivals.map(({ page }) => page.to.atMs)))
     if (markedOn === undefined) return null
-    const worth = came.reduce((sum, { line }) => sum + moneyAt(markedOn, line), 0n)
+    const worth = arrivals.reduce((sum, { line }) => sum + moneyAt(markedOn, line), 0n)
     const paid = entries
-      .filter((entry) => !came.includes(entry))
+      .filter((entry) => !arrivals.includes(entry))
       .reduce((sum, each) => sum + each.usdMicros, 0n)
     const part = (usdMicros: bigint) => Number(usdMicros) / Number(markUsdMicros)
     return {
@@ -95,8 +99,8 @@ function outcomeOf({ entries, told }: Thread, pages: readonly Page[], isLost: bo
     }
   }
   if (netOf(moved).length > 0 || settledOn(lastMs) === undefined) return null
-  const last = told.findLast(
-    ({ said, isTakenBack, hasFailed }) => isTakenBack || (said !== undefined && !hasFailed),
+  const last = linked.findLast(
+    ({ said: expected, isTakenBack, hasFailed }) => isTakenBack || (expected !== undefined && !hasFailed),
   )
   return last?.isTakenBack ? asVoid : asLost
 }

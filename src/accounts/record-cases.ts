@@ -1,8 +1,15 @@
 import type { Address } from 'viem'
 import type { Recovered } from '../../agents/protocol/experience.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Accounts, CasesOf, Page, Recorded, SaidOfLot, Undecided } from '../journal/sqlite/accounts.ts'
-import { type Told, toldOf } from './link-workflows.ts'
+import type {
+  Accounts,
+  CasesOf,
+  ExpectedOfLot,
+  OpenCases,
+  Page,
+  RecordedCase,
+} from '../journal/sqlite/accounts.ts'
+import { type LinkedWorkflow, linkedOf } from './link-workflows.ts'
 import { outcomesOf, recoveriesOf } from './outcomes.ts'
 
 /** Pages that are read at once, where many are new. */
@@ -19,20 +26,20 @@ type LearnDeps = {
 }
 
 /** What was recorded, and what is left to decide. */
-type Learned = { readonly cases: readonly Recorded[]; readonly undecided: Undecided }
+type Learned = { readonly cases: readonly RecordedCase[]; readonly undecided: OpenCases }
 
 /**
  * Record what the pages since the last time decide of what was said, and what became money again of what was bought for others.
  * Each case is recorded in one commit with what is left undecided then, so once, wherever a process ends. Throws
  * `accounts.decided` where another does the same, as what is left of a role that was opened anew.
  */
-export async function learn(
+export async function recordCases(
   of: CasesOf,
   recovered: readonly Recovered[],
   { accounts, journal }: LearnDeps,
 ): Promise<Learned> {
   let undecided = await accounts.undecided(of)
-  const all: Recorded[] = []
+  const all: RecordedCase[] = []
   for (;;) {
     const pages = await accounts.after(of, undecided.toBlock, PAGES_AT_ONCE)
     const isIdle = pages.length === 0 && recoveriesOf(recovered, undecided.lots).length === 0
@@ -63,11 +70,14 @@ export async function learn(
 const idsIn = (pages: readonly Page[]) =>
   new Set(pages.flatMap(({ lines }) => lines.flatMap(({ workflowId }) => workflowId ?? [])))
 
-async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Promise<Map<string, Told>> {
-  const known = new Map<string, Told>()
+async function toldIn(
+  pages: readonly Page[],
+  journal: LearnDeps['journal'],
+): Promise<Map<string, LinkedWorkflow>> {
+  const known = new Map<string, LinkedWorkflow>()
   for (const id of idsIn(pages)) {
     const workflow = await journal.get(id)
-    if (workflow !== null) known.set(id, toldOf(workflow))
+    if (workflow !== null) known.set(id, linkedOf(workflow))
   }
   return known
 }
@@ -75,7 +85,7 @@ async function toldIn(pages: readonly Page[], journal: LearnDeps['journal']): Pr
 /** Read the pages of vaults whose moves are to be decided: so long as was said of them passed, by the signer's own pages. */
 async function workedOn(
   pages: readonly Page[],
-  workflows: ReadonlyMap<string, Told>,
+  workflows: ReadonlyMap<string, LinkedWorkflow>,
   of: CasesOf,
   accounts: Pick<Accounts, 'after'>,
 ): Promise<ReadonlyMap<Address, readonly Page[]>> {
@@ -93,7 +103,10 @@ async function workedOn(
 }
 
 /** Of what is bought for others, the signer's accounts show only that it was said: the last of each lot, the newest at the end. */
-function withLots(lots: readonly SaidOfLot[], workflows: readonly Told[]): readonly SaidOfLot[] {
+function withLots(
+  lots: readonly ExpectedOfLot[],
+  workflows: readonly LinkedWorkflow[],
+): readonly ExpectedOfLot[] {
   const known = new Map(lots.map((each) => [each.lot, each]))
   for (const { lot, said } of workflows.toSorted((one, other) => one.createdAtMs - other.createdAtMs)) {
     if (lot === undefined || said === undefined || said.brings !== undefined) continue

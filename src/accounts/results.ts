@@ -2,7 +2,7 @@ import type { Page } from '../journal/sqlite/accounts.ts'
 import { inputText } from '../workflow/proposal.ts'
 import type { Workflow } from '../workflow/workflow.ts'
 import { type Entry, entriesOf, namedBy } from './entries.ts'
-import { isMoved, netOf, type Thread, threadsOf, toldOf } from './link-workflows.ts'
+import { isMoved, linkedOf, netOf, type Thread, threadsOf } from './link-workflows.ts'
 import { markedOf, type Period, positionsOf, symbolOf } from './period.ts'
 
 /** What is summed up: the money of a group of entries, millionths of a US dollar. */
@@ -40,15 +40,15 @@ export function resultsOf(
   const listed = entriesOf(period)
   const ofHash = new Map(listed.map(({ line, workflowId }) => [line.hash, workflowId]))
   const ofFunds = entriesOf(funds.map(({ page }) => ({ page: namedBy(page, ofHash) })))
-  const told = new Map([...workflows].map(([id, workflow]) => [id, toldOf(workflow)]))
+  const linked = new Map([...workflows].map(([id, workflow]) => [id, linkedOf(workflow)]))
   const accounts = Map.groupBy([...listed, ...ofFunds], ({ page }) => page.signer).values()
-  const threads = [...accounts].flatMap((own) => threadsOf(own, told))
-  const said = saidOf(threads, workflows)
+  const threads = [...accounts].flatMap((own) => threadsOf(own, linked))
+  const expected = expectedOf(threads, workflows)
   const joined = new Map(threads.flatMap((thread) => thread.entries.map((entry) => [entry, thread])))
   const entries = listed.map((entry) => {
-    const told = joined.get(entry)?.told ?? []
-    const isOwn = told.some(({ id }) => id === entry.workflowId)
-    return { ...entry, workflowId: isOwn ? entry.workflowId : (told.at(-1)?.id ?? entry.workflowId) }
+    const linked = joined.get(entry)?.linked ?? []
+    const isOwn = linked.some(({ id }) => id === entry.workflowId)
+    return { ...entry, workflowId: isOwn ? entry.workflowId : (linked.at(-1)?.id ?? entry.workflowId) }
   })
   const groups = Map.groupBy(entries, (entry) => keyOf(entry, by, workflows))
   // Said once: where its workflow moved something, or paid gas alone.
@@ -64,7 +64,7 @@ export function resultsOf(
     const part = parts?.get(key) ?? []
     return {
       key,
-      said: ids.reduce((total, id) => total + (home.get(id) === key ? (said.get(id) ?? 0n) : 0n), 0n),
+      said: ids.reduce((total, id) => total + (home.get(id) === key ? (expected.get(id) ?? 0n) : 0n), 0n),
       moved: sum(own.filter(isMoved)),
       gas: sum(own.filter((entry) => !isMoved(entry))),
       positions: parts === null ? null : part.reduce((all, each) => all + positionsOf(each), 0n),
@@ -119,7 +119,7 @@ function placeOf(workflow: Workflow | undefined): string | undefined {
 }
 
 /** What was said, by workflow: of each opportunity the last that succeeded counts, where not all it gave came back. */
-function saidOf(
+function expectedOf(
   threads: readonly Thread[],
   workflows: ReadonlyMap<string, Workflow>,
 ): ReadonlyMap<string, bigint> {
@@ -127,11 +127,11 @@ function saidOf(
     const moved = entries.filter(isMoved)
     return moved.length > 0 && netOf(moved).length === 0
   }
-  const returned = new Set(threads.filter(isReturned).flatMap(({ told }) => told.map(({ id }) => id)))
+  const returned = new Set(threads.filter(isReturned).flatMap(({ linked }) => linked.map(({ id }) => id)))
   // A fund's money moves in one account, and its signer pays the gas in another: both tell the same.
-  const told = new Map(threads.flatMap((thread) => thread.told.map((each) => [each.id, each])))
+  const linked = new Map(threads.flatMap((thread) => thread.linked.map((each) => [each.id, each])))
   const opportunities = Map.groupBy(
-    told.values(),
+    linked.values(),
     ({ id, opportunity }) => `${workflows.get(id)?.signer}:${opportunity}`,
   )
   return new Map(

@@ -7,11 +7,11 @@ import { isCollateral, netOf, type Thread } from './link-workflows.ts'
 export type Sale = { readonly usdMicros: bigint; readonly page: Page; readonly entries: readonly Entry[] }
 
 /** Something that came, and what of it is there yet; without a thread nobody of ours bought it. */
-type Held = { readonly thread: Thread | null; readonly token: Address | null; left: bigint }
+type HeldLot = { readonly thread: Thread | null; readonly token: Address | null; left: bigint }
 /** What left and is not paid for yet, first in, first out of what was held. */
-type Given = {
+type UnpaidDelivery = {
   readonly entry: Entry
-  readonly parts: readonly { readonly held: Held; readonly assets: bigint }[]
+  readonly parts: readonly { readonly held: HeldLot; readonly assets: bigint }[]
 }
 
 /**
@@ -28,16 +28,16 @@ export function salesOf(
   const buyerOf = new Map(
     threads.filter(isPurchase).flatMap((thread) => thread.entries.map((each) => [each, thread])),
   )
-  const held: Held[] = (opening?.closing ?? []).map(({ token, assets }) => ({
+  const held: HeldLot[] = (opening?.closing ?? []).map(({ token, assets }) => ({
     thread: null,
     token,
     left: assets,
   }))
   const moneyOf = Map.groupBy(entries.filter(isMoneyIn), ({ line }) => line.hash)
   const givenOf = Map.groupBy(entries.filter(isGiven), ({ line }) => line.hash)
-  const unpaid: Given[] = []
+  const unpaid: UnpaidDelivery[] = []
   const sold = new Map<Thread, Sale>()
-  const pay = (given: Given, paid: readonly Entry[], paidUsdMicros: bigint) => {
+  const pay = (given: UnpaidDelivery, paid: readonly Entry[], paidUsdMicros: bigint) => {
     const whole = given.parts.reduce((sum, { assets }) => sum + assets, 0n)
     for (const { held: of, assets } of given.parts) {
       if (of.thread === null) continue
@@ -101,7 +101,7 @@ const isBack = (given: Entry['line'], { token, assets, counterparty }: Entry['li
   given.token === token && given.assets === -assets && given.counterparty === counterparty
 
 /** Take an amount of a token from what came first. */
-function take(held: readonly Held[], token: Address | null, wanted: bigint): Given['parts'] {
+function take(held: readonly HeldLot[], token: Address | null, wanted: bigint): UnpaidDelivery['parts'] {
   let missing = wanted
   return held.flatMap((each) => {
     if (each.token !== token || each.left === 0n || missing === 0n) return []

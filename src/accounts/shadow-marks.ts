@@ -2,12 +2,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address, Hex } from 'viem'
 import type { Call, Head, Nodes, SimulatedTransaction } from '../chain/nodes.ts'
 import { RolekeeperError } from '../errors.ts'
-import { moneyOf, type Owned, readOwned, readPrices, type WorthOptions } from '../guard/limits/valuation.ts'
+import {
+  moneyOf,
+  type OwnedAssets,
+  readOwned,
+  readPrices,
+  type WorthOptions,
+} from '../guard/limits/valuation.ts'
 import { WAD } from '../guard/sanity/units.ts'
 import type { Journal } from '../journal/journal.ts'
-import { type Came, isUnmarked, type LentMore, type Workflow } from '../workflow/workflow.ts'
+import { isUnmarked, type LentMore, type TokenFlow, type Workflow } from '../workflow/workflow.ts'
 import { MARKED_AFTER_MS } from './entries.ts'
-import { readLent, readRates } from './vault-loans.ts'
+import { readRates, readVaultLoans } from './vault-loans.ts'
 
 /** How what comes is read, and by which prices it is marked: those of the pages. */
 export type MarkedBy = Omit<WorthOptions, 'owners'> & {
@@ -19,12 +25,12 @@ export type MarkedBy = Omit<WorthOptions, 'owners'> & {
  * Read what a bundle would bring its sender on top of a block: tokens, coin that it sends, and what it has at the deployment's
  * contracts; and what vaults lend more by it. No word of an agent's is in it. @returns null where the chain does not say. Throws what the nodes throw.
  */
-export async function readCame(
+export async function readTokenFlows(
   signer: Address,
   bundle: readonly SimulatedTransaction[],
   at: Head,
   { by, nodes }: { readonly by: MarkedBy; readonly nodes: Pick<Nodes, 'simulate'> },
-): Promise<{ readonly assets: readonly Came[]; readonly lent: readonly LentMore[] } | null> {
+): Promise<{ readonly assets: readonly TokenFlow[]; readonly lent: readonly LentMore[] } | null> {
   // Both in the block that would be next: time alone brings nothing.
   const after = async (first: readonly SimulatedTransaction[]) => {
     const simulated = {
@@ -33,7 +39,9 @@ export async function readCame(
         (await nodes.simulate({ pending: [], before: [], bundle: first, after: calls, at })).after,
     }
     const owned = await readOwned({ ...by, owners: [signer] }, simulated, at)
-    const lent = await Promise.all(by.vaults.map((vault) => readLent(vault, by.deployment, simulated, at)))
+    const lent = await Promise.all(
+      by.vaults.map((vault) => readVaultLoans(vault, by.deployment, simulated, at)),
+    )
     return { owned, lent: lent.flat() }
   }
   try {
@@ -49,9 +57,9 @@ export async function readCame(
   }
 }
 
-function difference(before: Owned, after: Owned): readonly Came[] {
+function difference(before: OwnedAssets, after: OwnedAssets): readonly TokenFlow[] {
   const sums = new Map<Address | null, bigint>()
-  const add = ({ wallet, positions }: Owned, sign: bigint) => {
+  const add = ({ wallet, positions }: OwnedAssets, sign: bigint) => {
     for (const { token, assets } of [...wallet, ...positions])
       sums.set(token, (sums.get(token) ?? 0n) + sign * assets)
   }
@@ -110,7 +118,7 @@ const dueAtMs = ({ shadowed }: Workflow): number =>
   (shadowed?.outcome?.came?.atMs ?? Number.POSITIVE_INFINITY) + MARKED_AFTER_MS
 
 /** What was lent more earned in the hour, by what each market paid at its beginning and pays now. Pure. */
-const interestOf = (lent: readonly LentMore[], rates: ReadonlyMap<Hex, bigint>): readonly Came[] =>
+const interestOf = (lent: readonly LentMore[], rates: ReadonlyMap<Hex, bigint>): readonly TokenFlow[] =>
   lent.map(({ token, assets, market, ratePerSecondWad }) => {
     const rateWad = (ratePerSecondWad + (rates.get(market) ?? 0n)) / 2n
     return { token, assets: (assets * rateWad * BigInt(MARKED_AFTER_MS / 1_000)) / WAD }
@@ -119,7 +127,7 @@ const interestOf = (lent: readonly LentMore[], rates: ReadonlyMap<Hex, bigint>):
 /** Mark what came of a workflow, less the gas that it would have cost. Pure. */
 function withMark(
   workflow: Workflow,
-  { prices, rates }: { readonly prices: Owned['prices']; readonly rates: ReadonlyMap<Hex, bigint> },
+  { prices, rates }: { readonly prices: OwnedAssets['prices']; readonly rates: ReadonlyMap<Hex, bigint> },
   { number, timestampS }: Head,
   by: MarkedBy,
 ): Workflow {
@@ -127,7 +135,7 @@ function withMark(
   if (shadowed?.outcome?.came === undefined) return workflow
   const { outcome } = shadowed
   const { assets, lent = [] } = shadowed.outcome.came
-  const all: readonly Came[] = [
+  const all: readonly TokenFlow[] = [
     ...assets,
     ...interestOf(lent, rates),
     { token: null, assets: -outcome.gasWei },

@@ -2,19 +2,19 @@ import { type Address, parseAbi } from 'viem'
 import type { Head, Nodes } from '../chain/nodes.ts'
 import { createReads, createView, uint } from '../guard/reads/views.ts'
 import { allocatedView } from '../guard/sanity/allocator/views.ts'
-import type { Balance, Lent } from '../journal/sqlite/accounts.ts'
+import type { Balance, VaultLoan } from '../journal/sqlite/accounts.ts'
 import type { Deployment } from '../service/contract/deployment.ts'
 
 const view = createView(parseAbi(['function supplyRatePerSecond() view returns (uint256)']))
 const rateView = (market: Address) => view('supplyRatePerSecond', market, [], uint)
 
 /** Read what a vault has in each market at a block. Where a market does not say it, nothing is lent there. Throws `node.*`. */
-export async function readLent(
+export async function readVaultLoans(
   vault: Address,
   { markets }: Pick<Deployment, 'markets'>,
   nodes: Pick<Nodes, 'calls'>,
   head: Head,
-): Promise<readonly (Lent & Balance)[]> {
+): Promise<readonly (VaultLoan & Balance)[]> {
   const reads = createReads()
   const asked = markets.map(({ address: market, loanAsset: token }) => ({
     market,

@@ -68,17 +68,17 @@ export const createAgreement = (deps: AgreementDeps): Agreement => ({
     const stop = new AbortController()
     void hedge(round, stop.signal, deps)
     try {
-      return await told(question, round.agreed, deps)
+      return await reporting(question, round.agreed, deps)
     } finally {
       // Nobody reads the reason; without one an abort makes an error with a stack each time.
       stop.abort('ended')
     }
   },
-  collect: (question) => told(question, collect(question, deps), deps),
+  collect: (question) => reporting(question, collect(question, deps), deps),
 })
 
 /** Report what a question came to. */
-async function told<T>(
+async function reporting<T>(
   { method }: Pick<Question<unknown>, 'method'>,
   asked: Promise<T>,
   { onAnswered, onUnanswered }: AgreementDeps,

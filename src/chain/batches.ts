@@ -1,23 +1,19 @@
 import type { Clock } from '../clock.ts'
 import {
   createRequests,
+  type NoAnswer,
   type NodeAddress,
   type Requests,
   type RpcAnswer,
   type RpcCall,
   type RpcReply,
-  type Unanswered,
 } from './json-rpc.ts'
 import { isAnswerTooLarge, isRateLimit } from './node-errors.ts'
 
 /** Calls to one address, those of one event-loop turn in one request where the node takes as many. */
 export type Batches = {
   /** Ask once; where the node is left alone for a while, later, unless it is in vain by then (`waits`). Never throws. */
-  readonly ask: (
-    method: string,
-    params: readonly unknown[],
-    waits?: boolean,
-  ) => Promise<RpcAnswer | Unanswered>
+  readonly ask: (method: string, params: readonly unknown[], waits?: boolean) => Promise<RpcAnswer | NoAnswer>
   /** Give up what is under way and ask no more. */
   readonly close: () => Promise<void>
 }
@@ -37,11 +33,11 @@ const HELD = { ms: 100, times: 10 }
 /** Also where it says that its time is over. */
 const AGAIN_MS_MIN = 100
 
-type Answers = readonly (RpcAnswer | Unanswered)[]
-type Taken = Pick<RpcReply, 'answers' | 'refusal'>
-type Waiting = RpcCall & {
+type Answers = readonly (RpcAnswer | NoAnswer)[]
+type BatchReply = Pick<RpcReply, 'answers' | 'refusal'>
+type WaitingCall = RpcCall & {
   readonly waits: boolean
-  readonly answer: (answer: RpcAnswer | Unanswered) => void
+  readonly answer: (answer: RpcAnswer | NoAnswer) => void
 }
 
 /**
@@ -53,10 +49,10 @@ export function createBatches(given: NodeAddress, timeoutMs: number, clock: Cloc
   const requests = createRequests(given, timeoutMs, clock)
   const { inParts, width } = createParts(requests.send, clock)
   const closing = new AbortController()
-  let waiting: Waiting[] = []
+  let waiting: WaitingCall[] = []
 
   /** Ask, and again for what a node that is asked too often leaves out, once its time is over. */
-  async function post(batch: readonly Waiting[], waitedMs = 0): Promise<void> {
+  async function post(batch: readonly WaitingCall[], waitedMs = 0): Promise<void> {
     const answers = await inParts(batch)
     const ms = Math.max((answers.find(isLimited)?.untilMs ?? 0) - clock.monotonicMs(), AGAIN_MS_MIN)
     const isOver = waitedMs + ms > PATIENCE_MS || closing.signal.aborted
@@ -95,7 +91,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
   let narrow = { width: BATCH_MAX, untilMs: 0 }
 
   /** One request, which is not made while the node is to be left alone. */
-  async function once(calls: readonly RpcCall[]): Promise<Taken> {
+  async function once(calls: readonly RpcCall[]): Promise<BatchReply> {
     const limited = limit.now()
     return limited === null
       ? limit.apply(await send(calls))
@@ -119,7 +115,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
   }
 
   /** Find how many calls the node takes at once, and keep to that. */
-  async function narrower(calls: readonly RpcCall[], refusal: RpcAnswer | Unanswered): Promise<Answers> {
+  async function narrower(calls: readonly RpcCall[], refusal: RpcAnswer | NoAnswer): Promise<Answers> {
     for (let size = calls.length; size > 1; ) {
       size = Math.ceil(size / 2)
       const some = calls.slice(0, size)
@@ -136,7 +132,7 @@ function createParts(send: Requests['send'], clock: Pick<Clock, 'nowMs' | 'monot
 
   /** Ask for so many at once, one request after another. */
   async function inTurn(calls: readonly RpcCall[], size: number): Promise<Answers> {
-    const answers: (RpcAnswer | Unanswered)[] = []
+    const answers: (RpcAnswer | NoAnswer)[] = []
     for (const some of chunks(calls, size)) {
       answers.push(...(await all(some)))
       // One whose every answer is too large may cost us no more than so many.
@@ -158,28 +154,28 @@ function chunks<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
 }
 
 const isLimited = (
-  answer: RpcAnswer | Unanswered | undefined,
-): answer is Extract<Unanswered, { readonly kind: 'limited' }> =>
+  answer: RpcAnswer | NoAnswer | undefined,
+): answer is Extract<NoAnswer, { readonly kind: 'limited' }> =>
   answer !== undefined && 'kind' in answer && answer.kind === 'limited'
 
-const isTooLarge = (answer: RpcAnswer | Unanswered | undefined): boolean =>
+const isTooLarge = (answer: RpcAnswer | NoAnswer | undefined): boolean =>
   answer !== undefined &&
   ('ok' in answer ? !answer.ok && isAnswerTooLarge(answer.failure) : answer.kind === 'too_large')
 
 /** Whether two say the same, where neither is a result. Pure. */
-const isSame = (one: RpcAnswer | Unanswered | undefined, other: RpcAnswer | Unanswered): boolean =>
+const isSame = (one: RpcAnswer | NoAnswer | undefined, other: RpcAnswer | NoAnswer): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
 /** Keep until when a node is to be left alone. */
 function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'>) {
-  let limited: Extract<Unanswered, { readonly kind: 'limited' }> = { kind: 'limited', untilMs: 0 }
+  let limited: Extract<NoAnswer, { readonly kind: 'limited' }> = { kind: 'limited', untilMs: 0 }
   let nextMs = LIMITED_MS.least
-  const saysLimit = (answer: RpcAnswer | Unanswered, retryAfter: string | null): boolean =>
+  const saysLimit = (answer: RpcAnswer | NoAnswer, retryAfter: string | null): boolean =>
     'ok' in answer ? !answer.ok && isRateLimit(answer.failure) : isBusy(answer, retryAfter !== null)
   return {
-    now: (): Unanswered | null => (monotonicMs() < limited.untilMs ? limited : null),
+    now: (): NoAnswer | null => (monotonicMs() < limited.untilMs ? limited : null),
     /** Take note of what a reply says of limits, and of what it cost to read. */
-    apply: ({ answers, refusal, retryAfter, heldMs }: RpcReply): Taken => {
+    apply: ({ answers, refusal, retryAfter, heldMs }: RpcReply): BatchReply => {
       if (heldMs > HELD.ms) {
         const untilMs = monotonicMs() + Math.min(HELD.times * heldMs, LIMITED_MS.most)
         limited = { kind: 'limited', untilMs, heldMs }
@@ -206,7 +202,7 @@ function createLimit({ nowMs, monotonicMs }: Pick<Clock, 'nowMs' | 'monotonicMs'
 }
 
 /** Whether a status says that a node is asked too often, or is to be left alone for a while. Pure. */
-const isBusy = (answer: Unanswered, saysWhen: boolean): boolean =>
+const isBusy = (answer: NoAnswer, saysWhen: boolean): boolean =>
   answer.kind === 'status' && (answer.status === 429 || (answer.status === 503 && saysWhen))
 
 /**

@@ -1,10 +1,17 @@
 import type { Address } from 'viem'
 import type { Clock } from '../clock.ts'
 import { type BlockName, createFinality, type FinalityDeps, NO_HEAD } from './finality.ts'
-import { onceEach, type SeekNodes, type Sought, seekMined, unlessRefused } from './find-mined.ts'
+import { findMined, onceEach, type PassedNonce, type SeekNodes, unlessRefused } from './find-mined.ts'
 import { createHashLookup } from './hash-lookup.ts'
-import type { BlockOf, Head, MinedTransaction, Nodes, Unread } from './nodes.ts'
-import { createRing, isGone, isGoneBelow, isOther, type Ring, unsettled } from './recent-blocks.ts'
+import type { BlockOf, Head, MinedTransaction, Nodes, UnreadBlock } from './nodes.ts'
+import {
+  createRecentBlocks,
+  isGone,
+  isGoneBelow,
+  isOther,
+  type RecentBlocks,
+  unsettled,
+} from './recent-blocks.ts'
 
 /** What following the canonical chain needs. */
 export type CanonicalDeps = FinalityDeps & {
@@ -35,11 +42,11 @@ export type CanonicalChain = {
   /** Whether a block that was seen in the canonical chain is there; null above the head, and where finality broke. */
   readonly stands: (block: BlockName) => boolean | null
   /** Look for what took a nonce below the blocks that are known; `onMoved` is called when it is found. */
-  readonly seek: (sought: Sought) => void
+  readonly seek: (sought: PassedNonce) => void
   /** Take what is final for certain again: a person has seen what forks past finality did, and nothing relies on what is gone. */
   readonly forgetForks: () => void
   /** Null while each head is read whole. */
-  readonly unread: () => Unread | null
+  readonly unread: () => UnreadBlock | null
   /** Follow no more; resolves when the look under way has ended. */
   readonly stop: () => Promise<void>
 }
@@ -61,7 +68,7 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
   const follower = createFollower(deps)
   let newest = await nodes.head()
   await follower.start(newest)
-  const sought = new Map<string, Sought>()
+  const sought = new Map<string, PassedNonce>()
   const stopping = new AbortController()
   let reading: Promise<void> | undefined
 
@@ -78,7 +85,7 @@ export async function followCanonicalChain(deps: CanonicalDeps): Promise<Canonic
       if (found || follower.ring().head().hash !== hash) await deps.onMoved()
     }
   }
-  let unread: Unread | null = null
+  let unread: UnreadBlock | null = null
   const isBehind = () =>
     !stopping.signal.aborted && (newest.hash !== follower.ring().head().hash || sought.size > 0)
   const follow = async () => {
@@ -146,7 +153,7 @@ function stands({ number, hash }: BlockName, follower: Follower): boolean | null
 
 /** The ring of known blocks, and how it grows. One caller at a time. */
 type Follower = {
-  readonly ring: () => Ring
+  readonly ring: () => RecentBlocks
   readonly finalized: () => bigint
   readonly forkedFrom: () => bigint | null
   readonly forgetForks: () => void
@@ -155,14 +162,14 @@ type Follower = {
   /** Whether the nodes agree on a block below the ring; null while they are asked. */
   readonly isThere: (block: BlockName) => boolean | null
   /** What took a nonce; null where it is not found. */
-  readonly find: (sought: Sought, nodes: SeekNodes) => Promise<MinedTransaction | null>
+  readonly find: (sought: PassedNonce, nodes: SeekNodes) => Promise<MinedTransaction | null>
   /** Keep what was found, unless there is none, or the chain has left the head meanwhile; whether it was kept. */
   readonly keep: (found: readonly MinedTransaction[]) => Promise<boolean>
 }
 
 function createFollower(deps: CanonicalDeps): Follower {
   const { nodes, signers } = deps
-  let ring = createRing(NO_HEAD, new Map())
+  let ring = createRecentBlocks(NO_HEAD, new Map())
   const finality = createFinality(deps)
   const hashes = createHashLookup({ ...deps, head: () => ring.head() })
 
@@ -183,7 +190,7 @@ function createFollower(deps: CanonicalDeps): Follower {
       isGone(final, agreed, nodes),
       ...signers.map((signer) => nodes.transactionCount(signer, head.hash)),
     ])
-    ring = createRing(head, new Map(signers.map((signer, index) => [signer, counts[index] ?? 0])))
+    ring = createRecentBlocks(head, new Map(signers.map((signer, index) => [signer, counts[index] ?? 0])))
     await settle(agreed, hasFork ? final.number : null, 0n)
   }
   const advance = async (head: Head) => {
@@ -224,12 +231,12 @@ function createFollower(deps: CanonicalDeps): Follower {
 }
 
 /** Whether the known blocks do not say that what is final now follows what was: soon after a start. Pure. */
-const isHidden = (final: BlockName, agreed: Head, ring: Ring): boolean =>
+const isHidden = (final: BlockName, agreed: Head, ring: RecentBlocks): boolean =>
   final.number < agreed.number && agreed.number < ring.floor()
 
 /** Look for what took some nonces; whether anything was found and kept. */
 async function look(
-  wanted: readonly Sought[],
+  wanted: readonly PassedNonce[],
   follower: Follower,
   nodes: CanonicalDeps['nodes'],
   stopping: AbortSignal,
@@ -248,16 +255,20 @@ async function look(
 }
 
 /** Look for what took a nonce. */
-async function find(sought: Sought, ring: Ring, nodes: SeekNodes): Promise<MinedTransaction | null> {
+async function find(
+  sought: PassedNonce,
+  ring: RecentBlocks,
+  nodes: SeekNodes,
+): Promise<MinedTransaction | null> {
   const known = ring.minedAt(sought.signer, sought.nonce)
   if (known !== undefined) return known
-  return ring.count(sought.signer) <= sought.nonce ? null : seekMined(sought, ring.head(), nodes)
+  return ring.count(sought.signer) <= sought.nonce ? null : findMined(sought, ring.head(), nodes)
 }
 
 /** The blocks from one that is known up to a head, lowest first; null when they are too many or part below all that is known. */
 async function pathTo(
   head: Head,
-  ring: Ring,
+  ring: RecentBlocks,
   { nodes, signers }: CanonicalDeps,
 ): Promise<{ readonly above: bigint; readonly blocks: readonly BlockOf[] } | null> {
   if (head.number > ring.head().number + GAP_BLOCKS_MAX) return null

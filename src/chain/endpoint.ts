@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
 import { span } from '../readable.js'
 import { createBatches } from './batches.ts'
-import type { NodeAddress, RpcAnswer, Unanswered } from './json-rpc.ts'
+import type { NoAnswer, NodeAddress, RpcAnswer } from './json-rpc.ts'
 
 /** One node, by a name that is safe to log. */
 export type Endpoint = {
@@ -33,7 +33,7 @@ const chainIdHex = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
 function unanswered(
   { name, timeoutMs, clock }: Pick<EndpointOptions, 'name' | 'timeoutMs' | 'clock'>,
   method: string,
-  why: Unanswered,
+  why: NoAnswer,
 ): RolekeeperError {
   if (why.kind === 'timeout') {
     return new RolekeeperError('node.timeout', `Node ${name} did not answer within ${span(timeoutMs)}.`, {

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import type { Head } from './nodes.ts'
-import { isOther, type Ring } from './recent-blocks.ts'
+import { isOther, type RecentBlocks } from './recent-blocks.ts'
 
 /** A block by height and hash. */
 export type BlockName = Pick<Head, 'number' | 'hash'>
@@ -51,7 +51,7 @@ type Finality = {
    * Report what broke, and take what the nodes call final now beside a ring's head; whether anything more is final. What
    * cannot be kept is not final yet: throws what `onFinal` and `onForkPastFinality` throw, and the next head tries it again.
    */
-  readonly settle: (agreed: Head, ring: Ring) => Promise<boolean>
+  readonly settle: (agreed: Head, ring: RecentBlocks) => Promise<boolean>
 }
 
 /** Create the memory of what is final. */

@@ -3,7 +3,7 @@ import { RolekeeperError } from '../errors.ts'
 import type { Head, MinedTransaction, Nodes } from './nodes.ts'
 
 /** A nonce that the chain has passed below the blocks that are known one by one: which transaction took it? */
-export type Sought = {
+export type PassedNonce = {
   readonly signer: Address
   readonly nonce: number
   /** What it may be known by; where none of these is mined, the block is searched that took the nonce. */
@@ -20,8 +20,8 @@ export type SeekNodes = Pick<Nodes, 'block' | 'blockOf' | 'transaction' | 'trans
  * the count is higher, so that it is found whatever its hash is. Null when it took the nonce before `sinceBlock`, or
  * the nodes do not show it. Throws what the nodes throw.
  */
-export async function seekMined(
-  sought: Sought,
+export async function findMined(
+  sought: PassedNonce,
   upTo: Head,
   nodes: SeekNodes,
 ): Promise<MinedTransaction | null> {
@@ -35,7 +35,7 @@ export async function seekMined(
 }
 
 async function byNonce(
-  { signer, nonce, sinceBlock }: Sought,
+  { signer, nonce, sinceBlock }: PassedNonce,
   upTo: Head,
   nodes: SeekNodes,
 ): Promise<MinedTransaction | null> {

@@ -9,7 +9,7 @@ export type RpcAnswer =
   | { readonly ok: false; readonly failure: RpcFailure }
 
 /** Why there is no answer: none in time, an HTTP status, a body that is no answer or is too large, or a broken connection. */
-export type Unanswered =
+export type NoAnswer =
   | { readonly kind: 'timeout' | 'garbage' | 'too_large' | 'connection' }
   | { readonly kind: 'status'; readonly status: number }
   /**
@@ -24,9 +24,9 @@ export type RpcCall = { readonly method: string; readonly params: readonly unkno
 /** What came back for one request. */
 export type RpcReply = {
   /** One for each call. */
-  readonly answers: readonly (RpcAnswer | Unanswered)[]
+  readonly answers: readonly (RpcAnswer | NoAnswer)[]
   /** What the node said of all of them at once, in the place of answers, where they may be too many for it. */
-  readonly refusal: RpcAnswer | Unanswered | null
+  readonly refusal: RpcAnswer | NoAnswer | null
   /** The header of that name. */
   readonly retryAfter: string | null
   /** How long nothing else went on here while it was read, milliseconds. */

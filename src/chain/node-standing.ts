@@ -6,7 +6,7 @@ import type { Tips } from './tips.ts'
 import type { Header } from './wire.ts'
 
 /** How the reading nodes stand beside each other. */
-export type Standing = {
+export type NodeStanding = {
   /** Nodes in the order to ask: the best first, by state, then by height, then as configured. */
   readonly order: () => readonly Endpoint[]
   readonly slow: (node: Endpoint) => void
@@ -40,7 +40,7 @@ type StandingDeps = {
 }
 
 /** Keep how each reading node stands. What it did wrong is forgotten after a while. */
-export function createStanding(options: StandingDeps): Standing {
+export function createStanding(options: StandingDeps): NodeStanding {
   const { nodes, tips, agreedHead, clock } = options
   const behind = (node: Endpoint) => blocksBehind(node, options)
   const aloneUntilMs = new Map<Endpoint, number>()

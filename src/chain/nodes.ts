@@ -127,7 +127,7 @@ export type SimulationRequest = Frame & {
 }
 
 /** What a frame showed; a revert's data is its `returnData`, and a read that failed is null. */
-export type Shown = {
+export type FrameResult = {
   readonly before: readonly (Hex | null)[]
   readonly bundle: readonly {
     readonly status: 'success' | 'reverted'
@@ -143,13 +143,13 @@ export type Shown = {
 }
 
 /** What a simulation showed. */
-export type SimulationResult = Shown & {
+export type SimulationResult = FrameResult & {
   /** The block that it ran on top of. */
   readonly block: Head
   /** The time that the simulated block had, Unix seconds. */
   readonly timestampS: number
   readonly pending: readonly ('success' | 'reverted')[]
-  readonly following: readonly Shown[]
+  readonly following: readonly FrameResult[]
 }
 
 /**
@@ -193,7 +193,7 @@ export type NodeHealth = {
 }
 
 /** A method that too few nodes answer, or answer alike. */
-export type Unanswered = {
+export type UnansweredMethod = {
   readonly method: string
   /** When it was first asked for in vain since its last answer, milliseconds of the monotonic clock. */
   readonly sinceMs: number
@@ -202,7 +202,7 @@ export type Unanswered = {
 }
 
 /** Since when the chain cannot be followed past a block, milliseconds of the monotonic clock, and why. */
-export type Unread = { readonly sinceMs: number; readonly error: unknown }
+export type UnreadBlock = { readonly sinceMs: number; readonly error: unknown }
 
 /**
  * Our EVM nodes: one chain, some to read and some to send to. What is read counts when `agree` nodes say the same.
@@ -269,7 +269,7 @@ export type Nodes = {
    */
   readonly quorumMissingSinceMs: () => number | null
   /** What was asked for more than once in vain, also of late, and not answered since; the longest first. */
-  readonly unanswered: () => readonly Unanswered[]
+  readonly unanswered: () => readonly UnansweredMethod[]
   /** Ask no more, and give up what is under way. */
   readonly close: () => Promise<void>
 }

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { systemClock } from '../clock.ts'
 import { BATCH_MAX } from './batches.ts'
 import { quantity } from './endpoint.ts'
-import { createRequests, type Requests, type RpcAnswer, type RpcCall, type Unanswered } from './json-rpc.ts'
+import { createRequests, type NoAnswer, type Requests, type RpcAnswer, type RpcCall } from './json-rpc.ts'
 import type { Head } from './nodes.ts'
 
 /** What a node lacks of what a keeper would use, which it goes without: by a stable name, and what the node does instead. */
-export type Lack = {
+export type NodeLack = {
   readonly what: 'batch' | 'range' | 'receipts' | 'fee_history' | 'size'
   readonly says: string
 }
@@ -19,7 +19,7 @@ const IDENTITY = '0x0000000000000000000000000000000000000004'
 const NOBODY = `0x${'00'.repeat(19)}01`
 
 /** Ask one node for more than most give, each thing alone. Never throws: a node that answers nothing lacks all of it. */
-export async function probeLacks(url: string, timeoutMs: number, head: Head): Promise<readonly Lack[]> {
+export async function probeLacks(url: string, timeoutMs: number, head: Head): Promise<readonly NodeLack[]> {
   const requests = createRequests(url, timeoutMs, systemClock)
   try {
     const found = await Promise.all([
@@ -37,7 +37,7 @@ export async function probeLacks(url: string, timeoutMs: number, head: Head): Pr
 }
 
 /** How many calls a node takes at once, where these are fewer than the keeper sends. */
-async function widthOf({ send }: Requests): Promise<Lack | null> {
+async function widthOf({ send }: Requests): Promise<NodeLack | null> {
   for (let width = BATCH_MAX; width >= 1; width = Math.floor(width / 2)) {
     const { answers } = await send(
       Array.from({ length: width }, () => ({ method: 'eth_chainId', params: [] })),
@@ -49,7 +49,7 @@ async function widthOf({ send }: Requests): Promise<Lack | null> {
 }
 
 /** Whether a node has the receipt of a transaction in its newest block; of an empty one nothing is known. */
-async function receiptOf({ hash }: Head, { send }: Requests): Promise<Lack | null> {
+async function receiptOf({ hash }: Head, { send }: Requests): Promise<NodeLack | null> {
   const [block] = (await send([{ method: 'eth_getBlockByHash', params: [hash, false] }])).answers
   const [mined] = (block && hashes.safeParse(resultOf(block)).data?.transactions) ?? []
   if (mined === undefined) return null
@@ -62,7 +62,10 @@ async function receiptOf({ hash }: Head, { send }: Requests): Promise<Lack | nul
 const hashes = z.object({ transactions: z.array(z.string()) })
 const receipt = z.object({ transactionHash: z.string(), status: z.string(), gasUsed: z.string() })
 
-type Probe = Pick<Lack, 'what'> & { readonly call: RpcCall; readonly isGiven: (result: unknown) => boolean }
+type Probe = Pick<NodeLack, 'what'> & {
+  readonly call: RpcCall
+  readonly isGiven: (result: unknown) => boolean
+}
 
 const isList = (result: unknown): boolean => Array.isArray(result)
 const tips = z.object({ reward: z.array(z.array(z.string()).min(1)).min(1) })
@@ -97,11 +100,11 @@ const PROBES = ({ number }: Head): readonly Probe[] => [
   },
 ]
 
-const resultOf = (answer: RpcAnswer | Unanswered): unknown =>
+const resultOf = (answer: RpcAnswer | NoAnswer): unknown =>
   'ok' in answer && answer.ok ? answer.result : undefined
 
 /** What a node said in the place of what it was asked for; never in its own words. */
-function saidBy(answer: RpcAnswer | Unanswered | undefined): string {
+function saidBy(answer: RpcAnswer | NoAnswer | undefined): string {
   if (answer === undefined || 'kind' in answer) return `does not answer it (${answer?.kind ?? 'nothing'})`
   return answer.ok ? 'answers something else' : `refuses it (${answer.failure.code})`
 }

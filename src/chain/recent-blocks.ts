@@ -9,7 +9,7 @@ const FINAL_BLOCKS_KEPT = 64n
 type Block = { readonly head: Head; readonly counts: ReadonlyMap<Address, number> }
 
 /** The newest blocks of the canonical chain, one upon another, and what the watched signers have in them. */
-export type Ring = {
+export type RecentBlocks = {
   readonly head: () => Head
   /** The oldest height that is known by block. */
   readonly floor: () => bigint
@@ -37,7 +37,7 @@ export type Ring = {
 const keyOf = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
 
 /** Begin with one block, and the transactions that each signer had sent when it ended. */
-export function createRing(first: Head, counts: ReadonlyMap<Address, number>): Ring {
+export function createRecentBlocks(first: Head, counts: ReadonlyMap<Address, number>): RecentBlocks {
   let blocks: readonly Block[] = [
     { head: first, counts: new Map([...counts].map(([signer, count]) => [keyOf(signer), count])) },
   ]
@@ -134,7 +134,7 @@ export async function isGone(
  * asked for. Throws `chain.unsettled` where it does not.
  */
 export async function isGoneBelow(
-  ring: Ring,
+  ring: RecentBlocks,
   final: Pick<Head, 'number' | 'hash'>,
   agreed: Head,
   nodes: Pick<Nodes, 'block'>,

@@ -5,7 +5,7 @@ import { quantity } from './endpoint.ts'
 import type {
   Call,
   Frame,
-  Shown,
+  FrameResult,
   SimulatedTransaction,
   SimulationRequest,
   SimulationResult,
@@ -157,7 +157,7 @@ const callCount = ({ codeAt = [], before, bundle, after }: Frame): number =>
 type WireCalls = z.infer<typeof wireSimulation>[number]['calls']
 
 /** What one frame's own calls showed; null when they are too few. */
-function shownBy(frame: Frame, calls: WireCalls): Omit<Shown, 'words'> | null {
+function shownBy(frame: Frame, calls: WireCalls): Omit<FrameResult, 'words'> | null {
   const { codeAt = [], before, bundle } = frame
   if (calls.length !== callCount(frame)) return null
   const hashed = codeAt.length === 0 ? 0 : 1

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import type { SendOutcome, Unanswered } from './nodes.ts'
+import type { SendOutcome, UnansweredMethod } from './nodes.ts'
 
 /** What the nodes were asked for in vain, by method. */
 export type UnansweredMethods = {
@@ -10,7 +10,7 @@ export type UnansweredMethods = {
   /** Take note of what each node said to raw bytes. */
   readonly sent: (outcomes: readonly SendOutcome[]) => void
   /** Each method that was asked for more than once since its last answer, and of late; the longest first. */
-  readonly list: () => readonly Unanswered[]
+  readonly list: () => readonly UnansweredMethod[]
 }
 
 const SEND = 'eth_sendRawTransaction'
@@ -33,7 +33,7 @@ const LATELY_MS = 65_000
 
 /** Keep since when each method has had no answer that counts. One failure says nothing: a block may just be gone. */
 export function createUnanswered({ monotonicMs }: Pick<Clock, 'monotonicMs'>): UnansweredMethods {
-  const failing = new Map<string, Unanswered & { readonly lastMs: number; readonly count: number }>()
+  const failing = new Map<string, UnansweredMethod & { readonly lastMs: number; readonly count: number }>()
   const answered = (method: string) => void failing.delete(method)
   const failed = (method: string, error: RolekeeperError) => {
     const last = failing.get(method)

@@ -14,7 +14,7 @@ process.umask(0o077)
 const LINGER_MS = 250
 
 /** What a command has to say is its work, so that it fails where that is lost. */
-const unsaid = (cause: unknown) =>
+const outputLost = (cause: unknown) =>
   new RolekeeperError('output.lost', `Standard output does not take what is written: ${problemOf(cause)}.`, {
     fix: 'make room there, or write it elsewhere; what was asked for may be done.',
     cause,
@@ -25,7 +25,7 @@ const io: Io = {
     try {
       process.stdout.write(text)
     } catch (cause) {
-      throw unsaid(cause)
+      throw outputLost(cause)
     }
   },
   err: (text) => {
@@ -47,7 +47,7 @@ const io: Io = {
 
 // Who listens may leave, as `| head` does; that is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : report(unsaid(error), io))
+  process.exit(error.code === 'EPIPE' ? 0 : report(outputLost(error), io))
 })
 process.stderr.on('error', () => undefined)
 process.on('uncaughtException', (error) => process.exit(report(error, io)))

@@ -5,7 +5,7 @@ import type { Secret } from './secrets/secret.ts'
 type Listener = { readonly host: string; readonly port: number }
 
 /** What a run configuration says, as far as its parts can conflict. */
-type Parts = {
+type ConfigParts = {
   readonly environment: 'sandbox' | 'production'
   readonly directory: string
   readonly watermark?: string | undefined
@@ -45,7 +45,7 @@ type Conflict = { readonly path: readonly PropertyKey[]; readonly message: strin
  * @param isWellKnown whether an address belongs to a published development key.
  */
 export const conflicts = (
-  config: Parts,
+  config: ConfigParts,
   isWellKnown: (address: `0x${string}`) => boolean,
 ): readonly Conflict[] => [
   ...signerConflicts(config, isWellKnown),
@@ -64,7 +64,14 @@ export const conflicts = (
   ...(config.environment === 'production' ? endpointConflicts(config) : []),
 ]
 
-function fleetConflicts({ journal, queue, fleet, watermark, replies, agents }: Parts): readonly Conflict[] {
+function fleetConflicts({
+  journal,
+  queue,
+  fleet,
+  watermark,
+  replies,
+  agents,
+}: ConfigParts): readonly Conflict[] {
   const found: Conflict[] = []
   const conflict = (path: PropertyKey[], message: string, fix: string) => found.push({ path, message, fix })
   if (journal.redis !== undefined && fleet === undefined) {
@@ -96,7 +103,7 @@ function fleetConflicts({ journal, queue, fleet, watermark, replies, agents }: P
   return found
 }
 
-function portConflicts({ ops, console, service: { webhook }, replies }: Parts): readonly Conflict[] {
+function portConflicts({ ops, console, service: { webhook }, replies }: ConfigParts): readonly Conflict[] {
   const listeners = { ops, console, 'service.webhook': webhook, replies }
   const taken = new Map<string, string>()
   return Object.entries(listeners).flatMap(([name, listener]) => {
@@ -110,7 +117,7 @@ function portConflicts({ ops, console, service: { webhook }, replies }: Parts): 
   })
 }
 
-function nodeConflicts({ environment, chain: { nodes } }: Parts): readonly Conflict[] {
+function nodeConflicts({ environment, chain: { nodes } }: ConfigParts): readonly Conflict[] {
   const { read, agree } = nodes
   const path = ['chain', 'nodes']
   const found: Conflict[] = (['read', 'send'] as const).flatMap((use) => {
@@ -141,7 +148,7 @@ function nodeAt(text: string): string {
 }
 
 function signerConflicts(
-  { environment, kms, agents }: Parts,
+  { environment, kms, agents }: ConfigParts,
   isWellKnown: (address: `0x${string}`) => boolean,
 ): readonly Conflict[] {
   return agents.flatMap(({ signer }, index) => {
@@ -164,7 +171,7 @@ function signerConflicts(
   })
 }
 
-function endpointConflicts(config: Parts): readonly Conflict[] {
+function endpointConflicts(config: ConfigParts): readonly Conflict[] {
   const plain = [...endpoints(config), ...beside(config).filter(([, text]) => !isLoopback(text))].filter(
     ([, text]) => ['http:', 'ws:'].includes(new URL(text).protocol),
   )
@@ -186,7 +193,7 @@ function endpoints({
   kms,
   sources: given,
   alarms,
-}: Parts): readonly (readonly [PropertyKey[], string])[] {
+}: ConfigParts): readonly (readonly [PropertyKey[], string])[] {
   const nodes = (['read', 'send'] as const).flatMap((use) =>
     chain.nodes[use].map((node, index) => [['chain', 'nodes', use, index], node.reveal()] as const),
   )
@@ -205,7 +212,10 @@ function endpoints({
 }
 
 /** An agent of Vault or a collector of spans may well be on this machine, and then needs no TLS. */
-const beside = ({ traces, secrets: { vault } }: Parts): readonly (readonly [PropertyKey[], string])[] => [
+const beside = ({
+  traces,
+  secrets: { vault },
+}: ConfigParts): readonly (readonly [PropertyKey[], string])[] => [
   ...(traces === undefined
     ? []
     : ([[['traces', 'url'], traces.url.reveal()]] satisfies [PropertyKey[], string][])),

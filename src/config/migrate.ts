@@ -9,7 +9,7 @@ import type { Path, YamlFile } from './yaml.ts'
 type Edit = { readonly from: number; readonly to: number; readonly text: string }
 
 /** What a walk through a file of version 1 knows of the place where it is. */
-type Place = {
+type MigratedPlace = {
   readonly path: Path
   /** The token that amounts of tokens are of here; null where the file does not say. */
   readonly asset: Denomination | null
@@ -37,7 +37,7 @@ export function migratePolicy(
   }
   const tokenOf = (symbol: unknown) => assets.find((asset) => asset.symbol === symbol) ?? null
 
-  const walkMap = (object: z.ZodObject, items: readonly Pair[], { path, asset }: Place) => {
+  const walkMap = (object: z.ZodObject, items: readonly Pair[], { path, asset }: MigratedPlace) => {
     const names = settingNames.get(object)?.names ?? {}
     const inFile = new Map(Object.entries(names).map(([name, code]) => [code, name]))
     const quote = items.find(({ key }) => isScalar(key) && key.value === 'quoteAsset')?.value
@@ -51,7 +51,7 @@ export function migratePolicy(
     }
   }
 
-  const walk = (given: z.ZodType, node: unknown, place: Place): void => {
+  const walk = (given: z.ZodType, node: unknown, place: MigratedPlace): void => {
     const inner = optionsOf(given, node).find((option) => fits(option, node))
     if (inner instanceof z.ZodObject && isMap(node)) walkMap(inner, node.items, place)
     else if (inner instanceof z.ZodRecord && isMap(node)) {
@@ -67,7 +67,7 @@ export function migratePolicy(
     } else if (isScalar(node) && inner !== undefined) rewrite(inner, node, place)
   }
 
-  const rewrite = (inner: z.ZodType, node: Scalar, { path, asset }: Place) => {
+  const rewrite = (inner: z.ZodType, node: Scalar, { path, asset }: MigratedPlace) => {
     const amount = amounts.get(inner)
     const digits = String(node.value)
     if (amount === undefined || !/^(0|[1-9][0-9]{0,77})$/.test(digits)) return

@@ -123,11 +123,11 @@ function overdue(
 }
 
 /** What of a proposal says which opportunity it is. */
-export type About = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence'>
+export type OpportunityParts = Pick<Proposal, 'workflowType' | 'kind' | 'subject' | 'occurrence'>
 
 /** Name the opportunity that a proposal is, for who asks. Pure. */
 export const opportunityOf = (
-  { workflowType, kind, subject, occurrence }: About,
+  { workflowType, kind, subject, occurrence }: OpportunityParts,
   { role, chainId, shadow }: Opener,
 ): string => opportunityKey({ chainId, role, workflowType, kind, subject, occurrence, shadow })
 

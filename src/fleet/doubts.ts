@@ -1,17 +1,17 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
-import { setForFleet, type Unless } from '../journal/redis/seats/controls.ts'
+import { type SettingConflict, setForFleet } from '../journal/redis/seats/controls.ts'
 import type { Controls } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import {
+  type ActiveSwitch,
   type Control,
   closedForNow,
   type Gate,
   gateBySwitches,
-  type Pull,
-  type Pulled,
   readControl,
+  type SwitchRecord,
   takenBack,
 } from '../ops/control.ts'
 import { type Author, authorOf, switchesOf, switchName, takenBackOf } from './switches.ts'
@@ -39,7 +39,7 @@ export type FleetControl = {
   /** The switches as this machine and the fleet have them. */
   readonly switches: () => Control
   /** Who took back a switch that was on. */
-  readonly takenBack: (pulled: Pulled) => Pull
+  readonly takenBack: (pulled: ActiveSwitch) => SwitchRecord
   /** Make a seat's signer SAFE: on this machine's disk first, then for the fleet. Throws what the disk does not take. */
   readonly makeSafe: (seat: string, doubt: FleetDoubt) => void
   /** Make every signer SAFE where Redis has forgotten what it acknowledged; nothing for any other error. */
@@ -159,19 +159,19 @@ export const safeName = (seat: string): string => `safe:${seat}`
 export const leftName = (seat: string): string => `left:${seat}`
 
 /** That a person had a signer leave SAFE: what was doubted in these generations is over. */
-export type Left = Author & { readonly over: readonly string[] }
+export type LeftSafe = Author & { readonly over: readonly string[] }
 
 /** Whether a doubt is one of those that a person had proven wrong. Pure. */
 function isLeft({ gen }: FleetDoubt, text: string | undefined): boolean {
   if (text === undefined || gen === undefined) return false
-  const { over }: Left = JSON.parse(text)
+  const { over }: LeftSafe = JSON.parse(text)
   return over.includes(gen)
 }
 
 /** Pass on to the fleet the switches that are on here, and which of them are off again. */
 function createSwitchPassing(pass: ReturnType<typeof createPassing>) {
   let passed: readonly string[] = []
-  return (pulled: readonly Pulled[]): void => {
+  return (pulled: readonly ActiveSwitch[]): void => {
     const names = pulled.map((each) => switchName(each.switch, each.role))
     for (const name of passed) if (!names.includes(name)) pass(name, false)
     passed = names
@@ -183,7 +183,12 @@ function createSwitchPassing(pass: ReturnType<typeof createPassing>) {
 /** Pass on to the fleet what is on here, once each time that it appears; where Redis does not take it, again later. */
 function createPassing({ store, instance, nowMs, onFailed }: ControlDeps) {
   const passed = new Set<string>()
-  return (name: string, isOn: boolean, what: Partial<FleetDoubt & Pull> = {}, unless?: Unless): void => {
+  return (
+    name: string,
+    isOn: boolean,
+    what: Partial<FleetDoubt & SwitchRecord> = {},
+    unless?: SettingConflict,
+  ): void => {
     // One that was begun anew has heard nothing yet.
     const passing = `${store.known().gen} ${name}`
     if (!isOn) passed.delete(passing)

@@ -4,8 +4,8 @@ import { hashOf } from '../journal/redis/link/answer.ts'
 import { checkServer, serverText } from '../journal/redis/link/check.ts'
 import type { CommandLine } from '../journal/redis/link/command-line.ts'
 import { nameOf } from '../journal/redis/link/connect.ts'
-import { readTestimonies, type Testimony } from '../journal/redis/link/fleet-history.ts'
-import { type Known, meet, parentsOf, type StoreConfig } from '../journal/redis/link/generation.ts'
+import { type InstanceHistory, readHistories } from '../journal/redis/link/fleet-history.ts'
+import { type LastKnown, meet, parentsOf, type StoreConfig } from '../journal/redis/link/generation.ts'
 import { readWitnessed } from './witnesses.ts'
 
 /** Whose evidence a person goes by: the fleet's Redis, and the directory of one of its instances, where there is one. */
@@ -28,7 +28,7 @@ export type Evidence = {
   /** Why it is known to have forgotten; null where nobody says so. */
   readonly forgotten: string | null
   /** What each instance knew that found it forgotten, this machine's included. */
-  readonly testimonies: readonly Testimony[]
+  readonly testimonies: readonly InstanceHistory[]
   /** Who holds the server of now against what it witnessed, and finds nothing missing. */
   readonly attested: ReadonlySet<string>
   readonly controls: ReadonlyMap<string, string>
@@ -45,7 +45,7 @@ export async function readEvidence(
   const server = await line.use((on) =>
     checkServer(on, { db: endpoint.db, replicas, server: nameOf(endpoint) }),
   )
-  const heard = await readTestimonies(line)
+  const heard = await readHistories(line)
   // One that runs says it itself, on the Redis that it is led to.
   const speaksForItself = own === null || instance === undefined || isRunning(directory)
   const ours = speaksForItself ? [] : [{ ...own, instance }]
@@ -88,7 +88,7 @@ function isRunning(directory: string): boolean {
 
 async function problemOf(
   fleet: string,
-  known: Known | null,
+  known: LastKnown | null,
   line: CommandLine,
 ): Promise<RolekeeperError | null> {
   try {

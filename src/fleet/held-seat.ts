@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
-import { beat, type Controls, type Held } from '../journal/redis/seats/seat.ts'
+import { beat, type Controls, type SeatToken } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Attestation } from './attest.ts'
 
@@ -15,7 +15,7 @@ type HoldingDeps = {
   /** A clock that nobody sets. */
   readonly monotonicMs: () => number
   /** Begin what is done with a seat; its signal aborts when the seat is lost. */
-  readonly onHeld: (held: Held, lost: AbortSignal) => Park
+  readonly onHeld: (held: SeatToken, lost: AbortSignal) => Park
   readonly attestation: Pick<Attestation, 'relied'>
   readonly onControls: (controls: Controls) => void
 }
@@ -24,8 +24,8 @@ type HoldingDeps = {
 type Moment = { readonly wallMs: number; readonly monotonicMs: number }
 
 /** A seat that this instance holds. */
-export type Holding = {
-  readonly held: Held
+export type HeldTerm = {
+  readonly held: SeatToken
   /** Whether more than a lease has passed since the last confirmed beat was sent: another may take it. Synchronous. */
   readonly isOver: () => boolean
   /** End the term at once: another holds the seat, or what was written to it last is gone. */
@@ -38,7 +38,7 @@ export type Holding = {
 }
 
 /** Hold a seat that was taken by a command sent at `takenAt`, and beat. */
-export function holdSeat(held: Held, takenAt: Moment, deps: HoldingDeps): Holding {
+export function holdSeat(held: SeatToken, takenAt: Moment, deps: HoldingDeps): HeldTerm {
   const { store, leaseMs, clock, monotonicMs, attestation, onControls } = deps
   const lost = new AbortController()
   const ended = new AbortController()

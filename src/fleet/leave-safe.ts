@@ -1,6 +1,6 @@
 import type { Reservation } from '../journal/journal.ts'
-import { following, type Leaving } from '../journal/redis/seats/safe-sequence.ts'
-import { type FleetDoubt, type Left, leftName, safeName, safeSeats } from './doubts.ts'
+import { following, type SafeRelease } from '../journal/redis/seats/safe-sequence.ts'
+import { type FleetDoubt, type LeftSafe, leftName, safeName, safeSeats } from './doubts.ts'
 import type { Evidence } from './evidence.ts'
 import type { Author } from './switches.ts'
 
@@ -36,7 +36,7 @@ export type Adopted = {
 }
 
 /** What a person asks for. */
-export type Asked = {
+export type LeaveRequest = {
   /** The seat's name: its signer's address in lower case. */
   readonly seat: string
   readonly chainId: number
@@ -52,11 +52,11 @@ export type Asked = {
 export type Gap = { readonly from: number; readonly to: number }
 
 /** Judge what was seen: what is proven, and what is not. Pure. */
-export function judge(asked: Asked, evidence: Evidence, chain: ChainEvidence): readonly Check[] {
+export function judge(asked: LeaveRequest, evidence: Evidence, chain: ChainEvidence): readonly Check[] {
   return [...asked.roster.map((name) => memberCheck(name, asked, evidence)), ...chainChecks(asked, chain)]
 }
 
-function memberCheck(name: string, { gone }: Asked, evidence: Evidence): Check {
+function memberCheck(name: string, { gone }: LeaveRequest, evidence: Evidence): Check {
   const what = `the instance ${name} is heard, or gone`
   const testimony = evidence.testimonies.find(({ instance }) => instance === name)
   const isHeard = testimony !== undefined || (evidence.forgotten === null && evidence.attested.has(name))
@@ -85,17 +85,17 @@ export const latestOf = (counts: readonly Counts[]): number =>
 const goneName = (name: string): string => `gone:${name}`
 
 /** That an instance is gone for good, as a person said when a generation began. */
-type Gone = Author & { readonly gen: string }
+type ForgottenGeneration = Author & { readonly gen: string }
 
 /** Who said so of the generation of now: of a later one it says nothing, as the instance may be back. Pure. */
 function goneBy(name: string, { controls, gen, forgotten }: Evidence): Author | null {
   const text = controls.get(goneName(name))
   if (text === undefined || forgotten !== null) return null
-  const record: Gone = JSON.parse(text)
+  const record: ForgottenGeneration = JSON.parse(text)
   return record.gen === gen ? record : null
 }
 
-function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): readonly Check[] {
+function chainChecks({ seat }: LeaveRequest, { counts, adopted }: ChainEvidence): readonly Check[] {
   const latest = latestOf(counts)
   const differing = counts.filter(
     (each) => 'problem' in each || each.latest !== latest || each.pending !== latest,
@@ -136,7 +136,7 @@ function chainChecks({ seat }: Asked, { counts, adopted }: ChainEvidence): reado
  * Say which nonces must be closed before anything new: a key was asked to sign them, or nobody knows whether it was, and they
  * did not land. Null where there is none. Pure.
  */
-export function gapOf({ seat, gone, window }: Asked, evidence: Evidence, latest: number): Gap | null {
+export function gapOf({ seat, gone, window }: LeaveRequest, evidence: Evidence, latest: number): Gap | null {
   const tops = evidence.testimonies.map(({ tops }) => tops[seat] ?? -1)
   const doubt = topOfDoubt(evidence.controls.get(safeName(seat)))
   const isUnknown =
@@ -172,7 +172,7 @@ type LeaveParts = {
 }
 
 /** Say what is written once all is proven. */
-export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): Leaving {
+export function leavingOf(asked: LeaveRequest, evidence: Evidence, parts: LeaveParts): SafeRelease {
   const { seat, gone, chainId } = asked
   const { gen, parents, server, runId, forgotten, testimonies } = evidence
   const { author, latest, gap, charged, values } = parts
@@ -184,7 +184,7 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
   const isDoubted = [...testimonies, ...doubts].some((each) => each.gen === gen)
   const isNew = forgotten !== null || isDoubted || gone.some((name) => goneBy(name, evidence) === null)
   const begins = isNew ? following(known, seq) : null
-  const left: Left = { ...author, over: isNew ? [...new Set(known)] : parents }
+  const left: LeftSafe = { ...author, over: isNew ? [...new Set(known)] : parents }
   const others = isNew ? asked.seats.filter((each) => each !== seat) : []
   return {
     seat,
@@ -210,7 +210,7 @@ export function leavingOf(asked: Asked, evidence: Evidence, parts: LeaveParts): 
 }
 
 /** Nothing else shows it once the generation has begun. */
-function laterDoubt(seat: string, { gone }: Asked, evidence: Evidence, author: Author): LaterDoubt {
+function laterDoubt(seat: string, { gone }: LeaveRequest, evidence: Evidence, author: Author): LaterDoubt {
   const tops = evidence.testimonies.map(({ tops }) => tops[seat] ?? -1)
   // Whoever was gone by then may be in no roster any more.
   const before = topOfDoubt(evidence.controls.get(safeName(seat)))

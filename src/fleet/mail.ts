@@ -7,11 +7,11 @@ import {
   replyToOrder,
   takeOrder,
   type WaitingOrder,
-  type Written,
+  type WriteResult,
 } from '../journal/redis/orders.ts'
-import type { Held } from '../journal/redis/seats/seat.ts'
+import type { SeatToken } from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
-import type { Mail, OutgoingMail, Placed, Reply, Said, Submitted } from '../ops/mail.ts'
+import type { Mail, OutgoingMail, Placed, Reply, ReplyText, SubmittedWorkflow } from '../ops/mail.ts'
 import {
   AGE_MS_MAX,
   answererOf,
@@ -35,7 +35,7 @@ const textOf = ({ content }: WaitingOrder, kind: string): string | undefined =>
 
 /** Take the orders of a seat that this instance holds, from wherever in the fleet they come. */
 export function fleetMail(
-  held: Held,
+  held: SeatToken,
   {
     store,
     journal,
@@ -132,12 +132,12 @@ export function fleetOutgoing({ store, seats, leaseMs, wake }: Addressed): Outgo
       const seat = seats.find(({ roles }) => roles.includes(role))?.name
       const staffed = seats.flatMap(({ roles }) => roles)
       const absent = roleAbsent(role, staffed)
-      return place<Submitted>(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
+      return place<SubmittedWorkflow>(id, seat, `${KINDS.submission}${encodeOrder(submission)}`, absent)
     },
     orderAbout: (id, order) => {
       const seat = seats.find(({ name }) => name === order.signer.toLowerCase())?.name
       const absent = refuse('signer_unknown', `${order.signer} is no signer of this fleet's live agents.`)
-      return place<Said>(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
+      return place<ReplyText>(id, seat, `${KINDS.signer}${encodeOrder(order)}`, absent)
     },
     answer: async ({ id, signer }, answer) => {
       const seat = signer.toLowerCase()
@@ -159,7 +159,7 @@ const unknown = (id: string) =>
     facts: { orderId: id },
   })
 
-function prove(written: Written, other: string, seat: string): void {
+function prove(written: WriteResult, other: string, seat: string): void {
   if (written === 'other') {
     throw new RolekeeperError('order.other', other, { fix: 'see what became of it; the first stands.' })
   }

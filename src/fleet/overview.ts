@@ -4,7 +4,7 @@ import type { StoreConfig } from '../journal/redis/link/generation.ts'
 import { type RedisHealth, readHealth } from '../journal/redis/link/health.ts'
 import { readInstances } from '../journal/redis/seats/instances.ts'
 import { readSeat } from '../journal/redis/seats/seat.ts'
-import type { Pulled } from '../ops/control.ts'
+import type { ActiveSwitch } from '../ops/control.ts'
 import { type FleetDoubt, safeSeats } from './doubts.ts'
 import { type Author, authorOf, pulledInFleet } from './switches.ts'
 
@@ -50,7 +50,7 @@ export type FleetOverview = {
   readonly killed: Author | null
   readonly paused: Author | null
   /** The pauses of single roles. */
-  readonly pausedRoles: readonly Pulled[]
+  readonly pausedRoles: readonly ActiveSwitch[]
   readonly safe: readonly (FleetDoubt & { readonly seat: string } & Author)[]
   readonly seats: readonly SeatOverview[]
   readonly instances: readonly InstanceOverview[]

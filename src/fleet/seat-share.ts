@@ -18,7 +18,7 @@ type Self = {
 }
 
 /** What an instance should hold, by what it last saw of its fleet. */
-export type Share = {
+export type SeatShare = {
   readonly isClockRight: boolean
   /** Why it takes no seat; null where it takes its share. */
   readonly whyNone: RolekeeperError | null
@@ -31,7 +31,7 @@ export type Share = {
 }
 
 /** Say what an instance should hold. Pure. */
-export function shareOf(view: View, self: Self): Share {
+export function seatShareOf(view: View, self: Self): SeatShare {
   const { records, holders, freeMs, living, lively, clockOffMs } = view
   const { instance, seats, fingerprint, lagMs, blockOffMs } = self
   const isByChain = blockOffMs !== null && Math.abs(blockOffMs) < CLOCK_OFF_MS

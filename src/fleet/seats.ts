@@ -2,13 +2,19 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
 import { absent, type Introduction } from '../journal/redis/seats/instances.ts'
-import { acquire, type Controls, type Held, release, type SeatRecord } from '../journal/redis/seats/seat.ts'
+import {
+  acquire,
+  type Controls,
+  release,
+  type SeatRecord,
+  type SeatToken,
+} from '../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../journal/redis/store.ts'
 import type { Control } from '../ops/control.ts'
 import type { Seat } from './assign.ts'
 import type { Attestation } from './attest.ts'
-import { type Holding, holdSeat, type Park } from './held-seat.ts'
-import { shareOf } from './seat-share.ts'
+import { type HeldTerm, holdSeat, type Park } from './held-seat.ts'
+import { seatShareOf } from './seat-share.ts'
 import { createLook, type View } from './view.ts'
 
 /** The part of its seats that an instance leaves at a time to even out: one after the other, a thousand take an hour. */
@@ -41,7 +47,7 @@ export type SeatsDeps = {
    * Begin what is done with a seat, and give back how to park it: that is called once, also where the seat was lost and the
    * signal aborted, and until it resolves the same seat is not begun again.
    */
-  readonly onHeld: (held: Held, lost: AbortSignal) => Park
+  readonly onHeld: (held: SeatToken, lost: AbortSignal) => Park
   /** Whether the server of now can be relied on. */
   readonly attestation: Attestation
   /** What is set for the fleet, and that it was answered just now. */
@@ -51,7 +57,7 @@ export type SeatsDeps = {
 }
 
 /** What an instance sees of its fleet. */
-type Seen = {
+type FleetSeen = {
   /** When Redis answered, by the monotonic clock. */
   readonly atMs: number
   /** Instances that live, itself included. */
@@ -65,10 +71,10 @@ export type Seats = {
   /** Whether a seat is not this instance's to act for now. Synchronous: asked right before each KMS call and first send. */
   readonly isOver: (seat: string) => boolean
   /** End a term at once: a write or a fence of it was answered with `seat.lost`. */
-  readonly lost: (held: Held) => void
-  readonly held: () => readonly Held[]
+  readonly lost: (held: SeatToken) => void
+  readonly held: () => readonly SeatToken[]
   /** What it last saw of the fleet; null before it saw anything. */
-  readonly seen: () => Seen | null
+  readonly seen: () => FleetSeen | null
   /** Park and leave all, so that others take it at their next look. */
   readonly stop: () => Promise<void>
 }
@@ -79,15 +85,15 @@ export const createSeats = (deps: SeatsDeps): Seats => new InstanceSeats(deps)
 class InstanceSeats implements Seats {
   readonly #deps: SeatsDeps
   readonly #incarnation: string
-  readonly #holdings = new Map<string, Holding>()
+  readonly #holdings = new Map<string, HeldTerm>()
   /** Terms that are being brought to their end. */
-  readonly #ending = new Map<Promise<void>, Holding>()
+  readonly #ending = new Map<Promise<void>, HeldTerm>()
   readonly #stopped = new AbortController()
   readonly #looking: Promise<void>
   #stopping: Promise<void> | undefined
   #isClockRight = false
   #why: string | undefined
-  #seen: Seen | null = null
+  #seen: FleetSeen | null = null
   /** The sequence of Redis by which the fleet's controls were passed on last. */
   #heardSeq: number | undefined
   /** Seats that are left to others, and until when it is waited for those to take them. */
@@ -103,15 +109,15 @@ class InstanceSeats implements Seats {
     return this.#holdings.get(seat)?.isOver() ?? true
   }
 
-  held(): readonly Held[] {
+  held(): readonly SeatToken[] {
     return [...this.#holdings.values()].map(({ held }) => held)
   }
 
-  seen(): Seen | null {
+  seen(): FleetSeen | null {
     return this.#seen
   }
 
-  lost({ seat, token }: Held): void {
+  lost({ seat, token }: SeatToken): void {
     const holding = this.#holdings.get(seat)
     if (holding?.held.token === token) holding.lose()
   }
@@ -183,7 +189,7 @@ class InstanceSeats implements Seats {
     const { records, holders } = view
     const { instance, place, seats } = this.#deps
     const [blockOffMs, isStopping] = [this.#deps.blockOffMs(), this.#stopping !== undefined]
-    const share = shareOf(view, { ...this.#deps, fingerprint, blockOffMs, isStopping })
+    const share = seatShareOf(view, { ...this.#deps, fingerprint, blockOffMs, isStopping })
     this.#isClockRight = share.isClockRight
     this.#say(share.whyNone)
     for (const { name } of seats) {
@@ -208,7 +214,7 @@ class InstanceSeats implements Seats {
     // Where it is stopping by now, it is left with all others.
     if (epoch === null) return
     const held = { seat, token }
-    const begin = (_: Held, lost: AbortSignal) => {
+    const begin = (_: SeatToken, lost: AbortSignal) => {
       const park = onHeld(held, lost)
       lost.addEventListener('abort', () => this.#drop(seat), { once: true })
       return park
@@ -241,11 +247,11 @@ class InstanceSeats implements Seats {
     }
   }
 
-  #leave(holding: Holding): void {
+  #leave(holding: HeldTerm): void {
     this.#endOf(holding, () => release(holding.held, this.#deps.store))
   }
 
-  #endOf(holding: Holding, leave: () => Promise<void>): void {
+  #endOf(holding: HeldTerm, leave: () => Promise<void>): void {
     const { seat } = holding.held
     const end = async () => {
       await holding.park()

@@ -1,12 +1,12 @@
 import type { CommandLine } from '../journal/redis/link/command-line.ts'
 import { setForFleet } from '../journal/redis/seats/controls.ts'
 import {
+  type ActiveSwitch,
   type Control,
   controlOf,
-  type Pull,
-  type Pulled,
   pullOf,
   type Switch,
+  type SwitchRecord,
   setControl,
 } from '../ops/control.ts'
 import type { Role } from '../service/contract/roles.ts'
@@ -49,15 +49,15 @@ export async function switchFleet(
 
 /** What is on here or in the fleet is on. Pure. */
 export function switchesOf(local: Control, controls: ReadonlyMap<string, string>): Control {
-  const isHere = (each: Pulled) =>
+  const isHere = (each: ActiveSwitch) =>
     local.pulled.some((own) => own.switch === each.switch && own.role === each.role)
   const all = controlOf([...local.pulled, ...pulledInFleet(controls).filter((each) => !isHere(each))])
   return { ...local, ...all, killed: local.killed || all.killed, paused: local.paused || all.paused }
 }
 
 /** The switches that are on for a fleet, each with who, when and why. Pure. */
-export const pulledInFleet = (controls: ReadonlyMap<string, string>): readonly Pulled[] =>
-  [...controls].flatMap(([name, text]): Pulled[] => {
+export const pulledInFleet = (controls: ReadonlyMap<string, string>): readonly ActiveSwitch[] =>
+  [...controls].flatMap(([name, text]): ActiveSwitch[] => {
     if (name === NAMES.kill) return [{ switch: 'kill', ...pullOf(text) }]
     if (name === NAMES.pause) return [{ switch: 'pause', ...pullOf(text) }]
     const role = name.startsWith(switchName('pause', '')) ? name.slice(switchName('pause', '').length) : ''
@@ -66,9 +66,9 @@ export const pulledInFleet = (controls: ReadonlyMap<string, string>): readonly P
 
 /** Say who took back a switch that was on, by what is set for a fleet; null where that does not say. Pure. */
 export function takenBackOf(
-  { switch: which, role, atMs }: Pulled,
+  { switch: which, role, atMs }: ActiveSwitch,
   controls: ReadonlyMap<string, string>,
-): Pull | null {
+): SwitchRecord | null {
   const text = controls.get(takenName(switchName(which, role)))
   const last = text === undefined ? null : pullOf(text)
   return last !== null && last.atMs >= atMs ? last : null

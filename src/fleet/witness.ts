@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { RolekeeperError } from '../errors.ts'
 import { endProcess } from '../journal/faults.ts'
-import type { Known } from '../journal/redis/link/generation.ts'
+import type { LastKnown } from '../journal/redis/link/generation.ts'
 
 /** Each of the two places of a file takes one line; a crash spoils the one that was being written. */
 const PLACE_BYTES = 128
 
 /** What an instance knows of a seat: what is acknowledged, and the highest nonce that its key was asked to sign. */
-export type Witnessed = Known & { readonly top?: number }
+export type Witnessed = LastKnown & { readonly top?: number }
 
 /** What this instance knows to be acknowledged for a seat, on its own disk: the generation and the newest sequence. */
 export type Witness = {

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RolekeeperError } from '../errors.ts'
-import type { Testimony } from '../journal/redis/link/fleet-history.ts'
-import type { Known } from '../journal/redis/link/generation.ts'
+import type { InstanceHistory } from '../journal/redis/link/fleet-history.ts'
+import type { LastKnown } from '../journal/redis/link/generation.ts'
 import { openWitness, readWitness, type Witness } from './witness.ts'
 
 /** Where an instance keeps what it knows of a seat. Pure. */
@@ -11,9 +11,9 @@ export const seatFolder = (directory: string, seat: string): string => join(dire
 /** The witnesses of an instance, one a seat. */
 export type Witnesses = {
   /** The newest of what they show, which the fleet's Redis may never be behind; null where there is nothing. */
-  readonly known: Known | null
+  readonly known: LastKnown | null
   /** Keep what a barrier of a seat passed by, and a nonce that its key is asked to sign: resolves when it is on disk. */
-  readonly record: (seat: string, known: Known, top?: number) => Promise<void>
+  readonly record: (seat: string, known: LastKnown, top?: number) => Promise<void>
   /** The highest nonce that a key was asked to sign, by seat; null where nothing was kept yet. */
   readonly tops: () => Readonly<Record<string, number>> | null
   /** Begin one where there is none, so that it is missed where it goes. */
@@ -61,7 +61,9 @@ const topsOf = (all: readonly (readonly [string, number | undefined])[]): Readon
   Object.fromEntries(all.flatMap(([seat, top]) => (top === undefined ? [] : [[seat, top]])))
 
 /** Read what an instance's directory shows of its fleet's Redis, beside the instance or without it; null where nothing. */
-export async function readWitnessed(directory: string): Promise<(Known & Pick<Testimony, 'tops'>) | null> {
+export async function readWitnessed(
+  directory: string,
+): Promise<(LastKnown & Pick<InstanceHistory, 'tops'>) | null> {
   let seats: readonly string[]
   try {
     const found = readdirSync(join(directory, 'seats'), { withFileTypes: true })
@@ -75,7 +77,7 @@ export async function readWitnessed(directory: string): Promise<(Known & Pick<Te
 }
 
 /** Refuse to begin a fleet anew where this machine knows of one before. Pure. */
-export const wasWitnessed = (fleet: string, { gen, seq }: Known) =>
+export const wasWitnessed = (fleet: string, { gen, seq }: LastKnown) =>
   new RolekeeperError(
     'fleet.witnessed',
     `This machine's instance saw the fleet ${fleet} acknowledge sequence ${seq} in generation ${gen}: it is not new.`,
@@ -86,5 +88,5 @@ export const wasWitnessed = (fleet: string, { gen, seq }: Known) =>
   )
 
 /** A later generation goes on with the sequence of the one before it. Pure. */
-const newestOf = (found: readonly Known[]): Known | null =>
+const newestOf = (found: readonly LastKnown[]): LastKnown | null =>
   found.toSorted((one, other) => other.seq - one.seq)[0] ?? null

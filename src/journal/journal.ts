@@ -4,7 +4,7 @@ import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import type { Brief } from '../workflow/brief.ts'
 import type { Reason } from '../workflow/proposal.ts'
 import type { LastRound } from '../workflow/round.ts'
-import type { Used, Uses } from '../workflow/uses.ts'
+import type { Uses, UseTotals } from '../workflow/uses.ts'
 import type { Note, Workflow, WorkflowState } from '../workflow/workflow.ts'
 
 /** A state as it was reached. */
@@ -64,7 +64,7 @@ export type LedgerEntry = {
 }
 
 /** A reservation, or those of a minute as one: then `used` says of all of them what `uses` says of each. */
-export type Spent = Reservation & { readonly used?: ReadonlyMap<string, Used> }
+export type Spent = Reservation & { readonly used?: ReadonlyMap<string, UseTotals> }
 
 /** What counts against budgets, and the revision that these rows are of. */
 export type Spending = { readonly rows: readonly Spent[]; readonly revision: string }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 
 /** What is read of the chain beside decisions, again and again. */
-export type Renewed<T> = {
+export type CachedRead<T> = {
   /** What was read last, or now where nothing was or it is due. Throws what reading throws. */
   readonly get: () => Promise<T>
   /** What was read last; null before the first. */
@@ -11,7 +11,7 @@ export type Renewed<T> = {
 }
 
 /** Create what is read again when it is due; one read goes on at a time, and one that failed is due. */
-export function createRenewed<T>(
+export function createCachedRead<T>(
   read: () => Promise<T>,
   {
     clock,
@@ -24,7 +24,7 @@ export function createRenewed<T>(
     /** Called where a read that nobody waited for failed. */
     readonly onFailed: (error: unknown) => void
   },
-): Renewed<T> {
+): CachedRead<T> {
   let last: { readonly value: T; readonly atMs: number } | null = null
   let reading: Promise<T> | undefined
   const get = async () => {

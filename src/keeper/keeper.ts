@@ -11,8 +11,8 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Feed } from '../service/events/feed.ts'
 import { createKeeperFeed, listenForWebhooks } from './feed.ts'
 import { watchDisk } from './health/disk.ts'
-import type { HealthDeps } from './health/looked-at.ts'
-import { showItself } from './listeners.ts'
+import type { HealthDeps } from './health/keeper-view.ts'
+import { openListeners } from './listeners.ts'
 import { endedMoney } from './money/run-money.ts'
 import { candidatesOf, type Watched } from './policy/candidates.ts'
 import { loadRolePolicy } from './policy/role-policy.ts'
@@ -145,7 +145,7 @@ class ComposedKeeper implements Keeper {
       await accounts.close()
       this.#money = await endedMoney(this.#config, began)
     })
-    const urls = await showItself(this.#config, this.#lookedAtBy(seating), {
+    const urls = await openListeners(this.#config, this.#lookedAtBy(seating), {
       reports: this.#reports,
       log: this.#log,
       version: this.#version,

@@ -4,13 +4,13 @@ import type { Accounts } from '../journal/sqlite/accounts.ts'
 import type { Log } from '../ops/log.ts'
 import { openConsole } from './console/open-console.ts'
 import { startHealth } from './health/health.ts'
-import type { HealthDeps } from './health/looked-at.ts'
+import type { HealthDeps } from './health/keeper-view.ts'
 import { createMoneyToday } from './money/run-money.ts'
 import type { Candidate } from './policy/candidates.ts'
 import type { Reports } from './telemetry/reports.ts'
 
 /** What a keeper shows beside what it is looked at by. */
-type Shown = {
+type ListenerDeps = {
   readonly reports: Reports
   readonly log: Log
   readonly version: string
@@ -24,10 +24,10 @@ type Shown = {
  * Open what a keeper is looked at by, for machines and for people, and leave word of it in its directory. Throws what listening
  * throws. @returns where they are.
  */
-export async function showItself(
+export async function openListeners(
   config: RunConfig,
   looked: HealthDeps,
-  { reports, log, version, candidates, accounts, opened }: Shown,
+  { reports, log, version, candidates, accounts, opened }: ListenerDeps,
 ): Promise<{ readonly opsUrl: string; readonly consoleUrl?: string }> {
   const { directory } = config
   forgetPresence(directory)

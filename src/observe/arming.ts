@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import type { Armed, Arming, Known } from '../../agents/agent.ts'
+import type { Armed, Arming, BeforeReading } from '../../agents/agent.ts'
 import type { Clock } from '../clock.ts'
 import { answerWave, follow, joinLists, type Lists, listAll, rowsOf, type WaveDeps } from './waves.ts'
 
@@ -15,7 +15,7 @@ const READS_MAX = 5
  */
 export async function proveUnits<Book>(
   { collections, sample, prove }: Arming<Book>,
-  known: Known,
+  known: BeforeReading,
   book: Book,
   deps: WaveDeps,
 ): Promise<ReadonlyMap<Address, Armed>> {

@@ -6,8 +6,8 @@ import { span } from '../readable.js'
 import { worstFreshness } from '../service/collection.ts'
 import { BORROWER_EVENTS } from '../service/contract/assumptions.ts'
 import type { Freshness } from '../service/contract/resources.ts'
-import { type BorrowerRows, goneOf, type Named, nameOf } from './borrower-rows.ts'
-import type { Listed } from './collections.ts'
+import { type BorrowerRows, goneOf, type NamedRow, nameOf } from './borrower-rows.ts'
+import type { ListedRows } from './collections.ts'
 import { type FreshnessLimits, isFresh } from './freshness.ts'
 import { pagesOf } from './sweeps.ts'
 
@@ -59,7 +59,7 @@ export type KeptBook<Book> = {
   readonly read: <C extends BorrowerCollection>(
     collection: C,
     wallets: readonly Address[],
-  ) => Promise<Listed<Rows[C][number]>>
+  ) => Promise<ListedRows<Rows[C][number]>>
   /** How fresh a collection is by its last sweep and a later read of it. */
   readonly freshnessWith: (collection: BorrowerCollection, read: Freshness) => Freshness
   /** Why the book is too old to decide on, or null. */
@@ -76,7 +76,7 @@ type Swept = {
 }
 
 /** Rows that events named, by name, each with when the last of them came. */
-type Pending = Map<string, Named & { readonly notedAtMs: number }>
+type Pending = Map<string, NamedRow & { readonly notedAtMs: number }>
 
 /** Keep the book of an agent: sweeps into a new one that takes the old one's place, and rows folded in between. */
 export const createBook = <Book>(fold: Fold<Book>, deps: BookDeps): KeptBook<Book> =>
@@ -218,7 +218,7 @@ class SweptBook<Book> implements KeptBook<Book> {
   async read<C extends BorrowerCollection>(
     collection: C,
     wallets: readonly Address[],
-  ): Promise<Listed<Rows[C][number]>> {
+  ): Promise<ListedRows<Rows[C][number]>> {
     const { rows, limits, clock } = this.#deps
     const askedAtMs = clock.monotonicMs()
     const pending = this.#pendingOf(collection)

@@ -4,7 +4,7 @@ import { printable, RolekeeperError } from '../errors.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { joinPages, type Page } from '../service/collection.ts'
 import { addr } from '../service/contract/scalars.ts'
-import type { Listed } from './collections.ts'
+import type { ListedRows } from './collections.ts'
 
 /** Wallets to name in one request: about 3,000 characters of a URL. */
 const WALLETS_MAX = 50
@@ -41,7 +41,7 @@ export type BorrowerRows = {
     collection: C,
     wallets: readonly Address[],
     stop?: Stop,
-  ) => Promise<Listed<Rows[C][number]>>
+  ) => Promise<ListedRows<Rows[C][number]>>
   /** Whether a collection is filtered by the service, and not page by page. */
   readonly isFiltered: (collection: BorrowerCollection) => boolean
   /** Do not let a collection be filtered for a while: it was seen to answer in part. */
@@ -155,7 +155,7 @@ const borrowerOf = ({ borrowerAddress }: Keyed) => borrowerAddress
 async function firstPage<C extends BorrowerCollection>(
   { pages }: Source<C>,
   stop: Stop,
-): Promise<Listed<Rows[C][number]>> {
+): Promise<ListedRows<Rows[C][number]>> {
   for await (const page of pages(stop)) return { ...page, items: [] }
   throw new RolekeeperError('service.garbage', 'A collection of the service has no first page.', {
     retry: 'later',
@@ -212,8 +212,8 @@ async function sift<C extends BorrowerCollection>(
   { pages, walletOf }: Source<C>,
   wallets: ReadonlySet<Address>,
   stop: Stop,
-): Promise<Listed<Rows[C][number]>> {
-  let kept: Listed<Rows[C][number]> | undefined
+): Promise<ListedRows<Rows[C][number]>> {
+  let kept: ListedRows<Rows[C][number]> | undefined
   let count = 0
   for await (const page of pages(stop)) {
     const own = { ...page, items: page.items.filter((row) => wallets.has(walletOf(row))) }
@@ -240,7 +240,7 @@ const tooLarge = (pages: number) =>
 export const nameOf = (key: BorrowerKey[BorrowerCollection]): string => Object.values(key).join(':')
 
 /** A row that an event named: whose it is, and the change that it is if it is gone. */
-export type Named = { readonly wallet: Address; readonly gone: Change }
+export type NamedRow = { readonly wallet: Address; readonly gone: Change }
 
 /** The addresses of an event's subject; none where it has anything else. Pure. */
 function addressesIn(subject: string): readonly Address[] {
@@ -250,7 +250,7 @@ function addressesIn(subject: string): readonly Address[] {
 }
 
 /** What an event's subject names, as a row that is gone; null where it names none. Pure. */
-export function goneOf(collection: BorrowerCollection, subject: string): Named | null {
+export function goneOf(collection: BorrowerCollection, subject: string): NamedRow | null {
   const addresses = addressesIn(subject)
   const [marketAddress, second, third] = addresses
   if (marketAddress === undefined || second === undefined) return null

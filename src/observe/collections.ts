@@ -13,14 +13,14 @@ import type { WalletSession } from '../service/session.ts'
 import { createTrades } from '../service/trades.ts'
 
 /** A whole collection as the client gives it: `dropped` rows could not be read and are not among the items. */
-export type Listed<T> = {
+export type ListedRows<T> = {
   readonly items: readonly T[]
   readonly freshness: Freshness
   readonly dropped: number
 }
 
 /** A collection's read. */
-export type List<T> = () => Promise<Listed<T>>
+export type List<T> = () => Promise<ListedRows<T>>
 
 /** The read of every collection that agents watch, in the words that agents judge by. */
 export type Collections = { readonly [C in WatchedCollection]: List<Rows[C][number]> }
@@ -35,7 +35,7 @@ export function createCollections(
   assumptions: Assumptions,
 ): Collections {
   const trades = createTrades(client)
-  const withSession = async <T>(read: (token: string) => Promise<Listed<T>>): Promise<Listed<T>> => {
+  const withSession = async <T>(read: (token: string) => Promise<ListedRows<T>>): Promise<ListedRows<T>> => {
     if (session === null)
       throw new RolekeeperError('session.absent', 'This read takes a wallet session, and there is none.', {
         retry: 'later',

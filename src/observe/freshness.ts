@@ -3,7 +3,7 @@ import type { Head } from '../chain/nodes.ts'
 import { printable } from '../errors.ts'
 import { span } from '../readable.js'
 import type { Freshness } from '../service/contract/resources.ts'
-import type { Listed } from './collections.ts'
+import type { ListedRows } from './collections.ts'
 
 /** How old what is acted on may be: the service's figures, by lag and by blocks either way, and our node's head. */
 export type FreshnessLimits = {
@@ -25,7 +25,7 @@ export const isFresh = ({ status, lagSeconds }: Freshness, { ageMsMax }: Freshne
  * @param others further reasons that nothing is fresh.
  */
 export function freshnessOf(
-  lists: Readonly<Record<string, Listed<unknown>>>,
+  lists: Readonly<Record<string, ListedRows<unknown>>>,
   head: Head,
   nowMs: number,
   limits: FreshnessLimits,

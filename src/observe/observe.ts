@@ -1,11 +1,18 @@
 import type { Address } from 'viem'
 import { decodeFunctionResult, encodeFunctionData, erc20Abi, isHex } from 'viem'
-import type { Agent, Answer, Armed, Known, Moment, Question, RowsQuestion } from '../../agents/agent.ts'
+import type {
+  Agent,
+  Answer,
+  Armed,
+  BeforeReading,
+  Moment,
+  Question,
+  RowsQuestion,
+} from '../../agents/agent.ts'
 import type { Nodes } from '../chain/nodes.ts'
 import type { KeptBook } from './book.ts'
 import { type FreshnessLimits, freshnessOf } from './freshness.ts'
 import {
-  type Answered,
   answerWave,
   follow,
   foundRows,
@@ -14,6 +21,7 @@ import {
   listAll,
   listOptional,
   rowsOf,
+  type WaveAnswers,
   type WaveDeps,
 } from './waves.ts'
 
@@ -42,7 +50,7 @@ export type ObserveInput = Pick<
 }
 
 /** What an observer keeps from look to look. */
-export type Kept<Seen, Book> = {
+export type ObserverMemory<Seen, Book> = {
   readonly previous: Seen | null
   readonly book: KeptBook<Book> | null
   readonly armed: ReadonlyMap<Address, Armed>
@@ -56,7 +64,7 @@ export type Kept<Seen, Book> = {
 export async function observe<Policy, Seen, Book>(
   agent: Pick<Agent<Policy, Seen, Book>, 'role' | 'watches' | 'first' | 'see'>,
   policy: Policy,
-  { previous, book, armed }: Kept<Seen, Book>,
+  { previous, book, armed }: ObserverMemory<Seen, Book>,
   deps: ObserveDeps,
   { limits, priorityFeePerGasWei, ...known }: ObserveInput,
 ): Promise<Moment & Seen> {
@@ -95,7 +103,7 @@ export async function observe<Policy, Seen, Book>(
     nativeBalanceWei,
     balances: knownBalances(known.deployment, first.answers),
   }
-  const describe = (answered: Pick<Answered, 'lists' | 'optional'>) =>
+  const describe = (answered: Pick<WaveAnswers, 'lists' | 'optional'>) =>
     foundRows(answered, head, nowMs, limits)
   const answers = first.answers.slice(balances.length)
   const beside = { book: current(), answers, found: describe(first), armed }
@@ -138,13 +146,16 @@ const withSweeps = (lists: Lists, book: KeptBook<unknown> | null): Lists =>
         ),
       }
 
-function balanceQuestions({ deployment, signer }: Known): readonly Question[] {
+function balanceQuestions({ deployment, signer }: BeforeReading): readonly Question[] {
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [signer] })
   return deployment.assets.map(({ address }) => ({ kind: 'call', to: address, data }))
 }
 
 /** The balances that could be read, from the answers that begin with them. */
-function knownBalances({ assets }: Known['deployment'], answers: readonly Answer[]): Moment['balances'] {
+function knownBalances(
+  { assets }: BeforeReading['deployment'],
+  answers: readonly Answer[],
+): Moment['balances'] {
   const read = assets.flatMap(({ address }, index) => {
     const balance = balanceOf(answers[index])
     return balance === null ? [] : [[address, balance] as const]

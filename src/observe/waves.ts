@@ -1,4 +1,4 @@
-import type { Answer, Found, FoundRows, Look, Question, Wave } from '../../agents/agent.ts'
+import type { Answer, FoundCollection, FoundRows, Look, Question, Wave } from '../../agents/agent.ts'
 import type { BorrowerCollection, Rows, WatchedCollection } from '../../agents/rows.ts'
 import type { Head, Nodes } from '../chain/nodes.ts'
 import type { Clock } from '../clock.ts'
@@ -6,7 +6,7 @@ import { invariant, RolekeeperError } from '../errors.ts'
 import { joinPages } from '../service/collection.ts'
 import type { Freshness } from '../service/contract/resources.ts'
 import type { BorrowerRows } from './borrower-rows.ts'
-import type { Collections, Listed } from './collections.ts'
+import type { Collections, ListedRows } from './collections.ts'
 import { type FreshnessLimits, freshnessOf } from './freshness.ts'
 
 /** An agent that asks for more than this is not done after it: a defect of the agent. */
@@ -23,10 +23,10 @@ export type WaveDeps = {
 }
 
 /** What was listed, by collection; of what was read several times, all of it with the worst freshness. */
-export type Lists = Partial<Record<WatchedCollection, Listed<unknown>>>
+export type Lists = Partial<Record<WatchedCollection, ListedRows<unknown>>>
 
 /** The answers to one wave. */
-export type Answered = {
+export type WaveAnswers = {
   readonly answers: readonly Answer[]
   /** Rows of wallets, which have to be fresh. */
   readonly lists: Lists
@@ -42,7 +42,7 @@ export async function answerWave(
   { ask, rows = [] }: Wave,
   { collections, ofWallets, nodes, clock, outside }: WaveDeps,
   at?: bigint | Head | Promise<Head>,
-): Promise<Answered> {
+): Promise<WaveAnswers> {
   const calls = ask.flatMap((question) => (question.kind === 'call' ? [question] : []))
   const ofBorrowers = rows.flatMap((question) => ('wallets' in question ? [question] : []))
   const whole = rows.flatMap((question) => ('wallets' in question ? [] : [question.collection]))
@@ -99,14 +99,14 @@ export const rowsOf = (lists: Lists): Partial<Rows> =>
 
 /** Describe the rows of a wave to an agent: how old they are at a head, and whether that is too old. Pure. */
 export function foundRows(
-  { lists, optional }: Pick<Answered, 'lists' | 'optional'>,
+  { lists, optional }: Pick<WaveAnswers, 'lists' | 'optional'>,
   head: Head,
   nowMs: number,
   limits: FreshnessLimits,
 ): FoundRows {
   const found = Object.entries({ ...lists, ...optional }).map(([name, listed]) => {
     const { ok, message } = freshnessOf({ [name]: listed }, head, nowMs, limits)
-    const elapsed: Omit<Found<BorrowerCollection>, 'items'> = {
+    const elapsed: Omit<FoundCollection<BorrowerCollection>, 'items'> = {
       elapsedS: elapsedS(listed.freshness, head),
       stale: ok ? null : message,
     }
@@ -143,8 +143,8 @@ const viewEmpty = (what: string) =>
  */
 export async function follow<Seen>(
   begun: Look<Seen>,
-  answer: (wave: Wave) => Promise<Answered>,
-  describe: (answered: Answered) => FoundRows,
+  answer: (wave: Wave) => Promise<WaveAnswers>,
+  describe: (answered: WaveAnswers) => FoundRows,
   who: string,
 ): Promise<{ readonly seen: Seen; readonly lists: Lists }> {
   let look = begun

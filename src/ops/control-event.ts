@@ -1,5 +1,5 @@
 import type { Role } from '../service/contract/roles.ts'
-import type { Control, Pull, Pulled } from './control.ts'
+import type { ActiveSwitch, Control, SwitchRecord } from './control.ts'
 
 /** A switch was pulled or taken back, by a command or by hand. */
 export type ControlEvent = {
@@ -24,8 +24,8 @@ const TAKES_BACK = { pause: 'resume', kill: 'unkill' } as const
  */
 export function controlEvents(
   now: Control,
-  before: readonly Pulled[],
-  takenBack: (pulled: Pulled) => Pull,
+  before: readonly ActiveSwitch[],
+  takenBack: (pulled: ActiveSwitch) => SwitchRecord,
   nowMs: number,
 ): readonly ControlEvent[] {
   const gone = before.filter((each) => !now.pulled.some((other) => isSame(each, other)))
@@ -36,14 +36,15 @@ export function controlEvents(
   ]
 }
 
-const isSame = (one: Pulled, other: Pulled) => one.switch === other.switch && one.role === other.role
-const isAs = (one: Pulled, other: Pulled) =>
+const isSame = (one: ActiveSwitch, other: ActiveSwitch) =>
+  one.switch === other.switch && one.role === other.role
+const isAs = (one: ActiveSwitch, other: ActiveSwitch) =>
   one.by === other.by && one.atMs === other.atMs && one.reason === other.reason
 
 const eventOf = (
   verb: ControlEvent['verb'],
-  { role }: Pulled,
-  { by, atMs, reason }: Pull,
+  { role }: ActiveSwitch,
+  { by, atMs, reason }: SwitchRecord,
   nowMs: number,
 ): ControlEvent => ({
   type: 'control',

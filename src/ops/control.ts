@@ -25,7 +25,7 @@ export type Gate = {
   /** The same for these roles alone; absent where there are none. */
   readonly pausedRoles?: readonly Role[]
   /** The switches that are on, with who turned them on; absent where none is. */
-  readonly pulled?: readonly Pulled[]
+  readonly pulled?: readonly ActiveSwitch[]
   /** Where commands find them; absent where none is on, or no directory has them. */
   readonly directory?: string
   /** Why the signer is SAFE: nothing new of it, and what no node has is closed. Absent where it is not. */
@@ -36,7 +36,7 @@ export type Gate = {
 export type Switch = 'kill' | 'pause'
 
 /** Who pulled a switch or took it back, when and why. */
-export type Pull = {
+export type SwitchRecord = {
   /** `user@host`; null where a person made the file by hand. */
   readonly by: string | null
   /** Milliseconds since 1970, by the machine of who did it. */
@@ -45,7 +45,7 @@ export type Pull = {
 }
 
 /** A switch that is on; `role` where it is the pause of that role alone. */
-export type Pulled = Pull & { readonly switch: Switch; readonly role?: Role }
+export type ActiveSwitch = SwitchRecord & { readonly switch: Switch; readonly role?: Role }
 
 /** The switches as they are. */
 export type Control = {
@@ -53,7 +53,7 @@ export type Control = {
   /** Every role is. */
   readonly paused: boolean
   /** Each that is on, those of single roles too. */
-  readonly pulled: readonly Pulled[]
+  readonly pulled: readonly ActiveSwitch[]
   /** Whose they are: where they were read. Absent where that is no directory. */
   readonly directory?: string
   /** Nobody pulled them: their directory cannot be read. */
@@ -85,7 +85,7 @@ export function readControl(directory: string): Control {
 }
 
 /** Say what switches that are on come to. Pure. */
-export const controlOf = (pulled: readonly Pulled[]): Control => ({
+export const controlOf = (pulled: readonly ActiveSwitch[]): Control => ({
   killed: pulled.some((each) => each.switch === 'kill'),
   paused: pulled.some((each) => each.switch === 'pause' && each.role === undefined),
   pulled,
@@ -103,7 +103,7 @@ export function gateBySwitches({ killed, paused, pulled, directory }: Control): 
   }
 }
 
-function pulledBy(name: string, directory: string): readonly Pulled[] {
+function pulledBy(name: string, directory: string): readonly ActiveSwitch[] {
   const [, word, role] = FILE.exec(name) ?? []
   if (word === 'KILL' && role === undefined) return [{ switch: 'kill', ...pullIn(join(directory, name)) }]
   if (word !== 'PAUSE' || (role !== undefined && !ROLE_NAME.test(role))) return []
@@ -117,7 +117,7 @@ const pull = z.object({
 })
 
 /** Read who made a file, and why; of one made by hand only its time is known. It is on, whatever it holds. */
-function pullIn(file: string): Pull {
+function pullIn(file: string): SwitchRecord {
   let atMs = 0
   try {
     const found = statSync(file)
@@ -131,7 +131,7 @@ function pullIn(file: string): Pull {
 }
 
 /** Read who says what of a switch, as JSON; what says nothing is of somebody, at a time that is not known. Pure. */
-export function pullOf(text: string): Pull {
+export function pullOf(text: string): SwitchRecord {
   try {
     return pull.parse(JSON.parse(text))
   } catch {
@@ -140,14 +140,14 @@ export function pullOf(text: string): Pull {
 }
 
 /** Who turns a switch on or off; made by hand where absent. `role` for the pause of one role alone. */
-type Setting = Partial<Pull> & { readonly role?: Role | undefined }
+type SwitchRequest = Partial<SwitchRecord> & { readonly role?: Role | undefined }
 
 /**
  * Turn a switch on or off; it survives a restart. Of one that is on already, who, when and why stay as they are; a reason that
  * nobody gave yet is added.
  * @throws RolekeeperError `control.not_written` when the directory does not take it.
  */
-export function setControl(directory: string, which: Switch, on: boolean, setting: Setting = {}): void {
+export function setControl(directory: string, which: Switch, on: boolean, setting: SwitchRequest = {}): void {
   const { role, by = null, atMs = Date.now(), reason = null } = setting
   const file = join(directory, fileOf(which, role))
   try {
@@ -165,10 +165,10 @@ export function setControl(directory: string, which: Switch, on: boolean, settin
 }
 
 /** Write who pulled a switch first; nothing for one that is pulled by hand. */
-function firstPull(file: string, pull: Pull): string {
+function firstPull(file: string, pull: SwitchRecord): string {
   const before = existsSync(file) ? pullIn(file) : null
   const { by, atMs, reason } = before ?? pull
-  const first: Pull = { by, atMs, reason: reason ?? pull.reason }
+  const first: SwitchRecord = { by, atMs, reason: reason ?? pull.reason }
   return first.by === null && before === null ? '' : JSON.stringify(first)
 }
 
@@ -184,7 +184,7 @@ function pullFile(file: string, text: string): void {
   }
 }
 
-type Noted = Pulled & { readonly on: boolean }
+type Noted = ActiveSwitch & { readonly on: boolean }
 
 /** A switch is never held up by its history. */
 function note(directory: string, noted: Noted): void {
@@ -197,7 +197,7 @@ function note(directory: string, noted: Noted): void {
 }
 
 /** Say who took back a switch that was on, by the history of its directory; by nobody known where that does not say. */
-export function takenBack(directory: string, { switch: which, role, atMs }: Pulled): Pull {
+export function takenBack(directory: string, { switch: which, role, atMs }: ActiveSwitch): SwitchRecord {
   const last = historyOf(directory).findLast((each) => each.switch === which && each.role === role)
   return last !== undefined && !last.on && last.atMs >= atMs
     ? last
@@ -262,7 +262,7 @@ function pausedText({ pulled = [], pausedRoles, directory }: Gate): string {
   return `The ${what} is paused: ${whoText(pause)}. Fix: \`${['rolekeeper resume', ...role].join(' ')}${at}\` once it may begin anew.`
 }
 
-function whoText({ by, atMs, reason }: Pull): string {
+function whoText({ by, atMs, reason }: SwitchRecord): string {
   const who = by === null ? 'somebody did it by hand' : `${printable(by)} did it`
   const when = atMs === 0 ? 'at a time that is not known' : new Date(atMs).toISOString()
   return `${who}, ${when}${reason === null ? '' : `: ${printable(reason).replace(/\.$/, '')}`}`

@@ -4,13 +4,13 @@ import {
   type Answer,
   forgetAnswers,
   forgetOrder,
+  type QueuedOrder,
   readAnswers,
   readSignerOrders,
   readSubmissions,
   type SignerOrder,
   type Submission,
   takeOrder,
-  type Waiting,
   withdrawOrder,
   writeAnswer,
   writeSignerOrder,
@@ -18,20 +18,20 @@ import {
 } from './orders.ts'
 
 /** What came of a submission, and of an order about a signer. */
-export type Submitted = { readonly workflowId: string }
-export type Said = { readonly said: string }
+export type SubmittedWorkflow = { readonly workflowId: string }
+export type ReplyText = { readonly said: string }
 
 /** What the author of an order hears: what came of it, or why nothing did. */
-export type Reply<Done = Submitted | Said> = Done | Omit<Refusal, 'ok'>
+export type Reply<Done = SubmittedWorkflow | ReplyText> = Done | Omit<Refusal, 'ok'>
 
 /** What people order, as the keeper sees it that takes it. */
 export type Mail = {
   /** How often it is worth to look, ms. */
   readonly everyMs: number
   /** The submissions that wait: what was replied to is not among them. */
-  readonly submissions: () => Promise<readonly Waiting<Submission>[]>
+  readonly submissions: () => Promise<readonly QueuedOrder<Submission>[]>
   /** The orders about signers that wait. */
-  readonly signerOrders: () => Promise<readonly Waiting<SignerOrder>[]>
+  readonly signerOrders: () => Promise<readonly QueuedOrder<SignerOrder>[]>
   /** Whether an order still stands: from now on its author cannot take it back. */
   readonly take: (id: string) => Promise<boolean>
   /** Keep the reply to an order for its author, and then let the order go. The same order has one reply. */
@@ -61,9 +61,9 @@ export type OutgoingMail = {
    * Ask for a workflow. @param id a UUID of the caller's: the same order twice is one. Throws RolekeeperError
    * `order.not_written`, `order.too_large`, `order.too_many`, and `order.other` where the id stands for something else.
    */
-  readonly submit: (id: string, submission: Submission) => Promise<Placed<Submitted>>
+  readonly submit: (id: string, submission: Submission) => Promise<Placed<SubmittedWorkflow>>
   /** Order something about a signer, as {@link submit} does. */
-  readonly orderAbout: (id: string, order: SignerOrder) => Promise<Placed<Said>>
+  readonly orderAbout: (id: string, order: SignerOrder) => Promise<Placed<ReplyText>>
   /** Answer a held workflow. Throws as {@link submit}. */
   readonly answer: (workflow: Pick<Workflow, 'id' | 'signer'>, answer: Answer) => Promise<void>
   readonly close: () => Promise<void>
@@ -87,8 +87,8 @@ const FILES_TAKEN_MS = 15_000
 /** Take the orders of a directory, each a file: its reply is on disk before the file goes. */
 export function fileMail(directory: string, journal: ReplyStore): Mail {
   /** Those that were not replied to: of the others, a process that ended left the file. */
-  const unanswered = async <Order>(all: readonly Waiting<Order>[]) => {
-    const waiting: Waiting<Order>[] = []
+  const unanswered = async <Order>(all: readonly QueuedOrder<Order>[]) => {
+    const waiting: QueuedOrder<Order>[] = []
     for (const each of all) {
       if ((await journal.getValue(replyKey(each.id))) === null) waiting.push(each)
       else {

@@ -65,7 +65,7 @@ const signerOrder = z.strictObject({
 export type SignerOrder = z.infer<typeof signerOrder>
 
 /** An order that waits, by the id that its author gave it; null stands for what holds none. */
-export type Waiting<Order> = {
+export type QueuedOrder<Order> = {
   readonly id: string
   readonly order: Order | null
   /** Who took it has not replied in {@link AGE_MS_MAX}: what was done of it stands, and no more of it is. */
@@ -184,7 +184,7 @@ export function writeSubmission(directory: string, id: string, given: Submission
 }
 
 /** Read the submissions that wait, those that are taken and not replied to among them. A directory that is not there has none. */
-export const readSubmissions = (directory: string): readonly Waiting<Submission>[] =>
+export const readSubmissions = (directory: string): readonly QueuedOrder<Submission>[] =>
   waitingIn(directory, SUBMISSION, submissionFile, submission)
 
 /**
@@ -197,7 +197,7 @@ export function writeSignerOrder(directory: string, id: string, given: SignerOrd
 }
 
 /** Read the orders about signers that wait, those that are taken and not replied to among them. */
-export const readSignerOrders = (directory: string): readonly Waiting<SignerOrder>[] =>
+export const readSignerOrders = (directory: string): readonly QueuedOrder<SignerOrder>[] =>
   waitingIn(directory, SIGNER_ORDER, signerFile, signerOrder)
 
 /**
@@ -236,7 +236,7 @@ function waitingIn<T>(
   kind: RegExp,
   fileOf: (directory: string, id: string) => string,
   schema: z.ZodType<T>,
-): readonly Waiting<T>[] {
+): readonly QueuedOrder<T>[] {
   let names: readonly string[]
   try {
     names = readdirSync(folderOf(directory))
@@ -248,7 +248,7 @@ function waitingIn<T>(
 }
 
 /** One order; none where its author takes it back meanwhile, or where it is nothing that could be: those beside it wait all the same. */
-function waitingAs<T>(id: string, placed: string, schema: z.ZodType<T>): readonly Waiting<T>[] {
+function waitingAs<T>(id: string, placed: string, schema: z.ZodType<T>): readonly QueuedOrder<T>[] {
   try {
     const file = existsSync(placed) ? placed : takenFile(placed)
     const found = statSync(file)

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 
 /** What could not be written. */
-export type Lost = {
+export type LostOutput = {
   /** Texts since the start: a line of the log each, or what the screen shows at once. */
   readonly count: number
   /** Why the last one was lost. */
@@ -16,7 +16,7 @@ export type Outlet = {
   /** Written at once, so that what explains a crash is out before the crash; else as soon as it is taken, or lost. Never throws. */
   readonly write: (text: string) => void
   /** Null where nothing was lost. */
-  readonly lost: () => Lost | null
+  readonly lost: () => LostOutput | null
 }
 
 /** What waits for a slow reader, in bytes. */
@@ -43,7 +43,7 @@ export function createOutlet(name: Outlet['name'], fd: number, monotonicMs: () =
   /** Whether the first that waits was taken in part: what came in its place would be read as of the same line. */
   let isBegun = false
   let timer: NodeJS.Timeout | undefined
-  let lost: Lost | null = null
+  let lost: LostOutput | null = null
   const lose = (count: number, code: string) => {
     lost = { count: (lost?.count ?? 0) + count, problem: PROBLEMS[code] ?? code, atMs: monotonicMs() }
   }

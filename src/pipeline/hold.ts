@@ -3,7 +3,7 @@ import { moved, type Step, wait } from '../workflow/step.ts'
 import { type Hold, move, type Note, REJECTED, type Workflow } from '../workflow/workflow.ts'
 
 /** What a person is shown, and the rules that it was made by. */
-type Asked = Pick<Hold, 'rules' | 'shown'>
+type HoldQuestion = Pick<Hold, 'rules' | 'shown'>
 
 type Answers = {
   readonly approved: readonly Omit<Hold['approvals'][number], 'atMs'>[]
@@ -21,7 +21,7 @@ export type HoldDeps = {
   /** Whether what was shown of what is there is so still. */
   readonly isAsShown: (workflow: Workflow, shown: Hold['shown']) => Promise<boolean>
   /** Names exactly what is approved. */
-  readonly hashOf: (workflow: Workflow, asked: Asked) => string
+  readonly hashOf: (workflow: Workflow, asked: HoldQuestion) => string
   readonly expiresAfterMs: number
   /** Who has approved and who has rejected exactly what the workflow's hash names. */
   readonly answers: (workflow: Workflow, hash: string) => Promise<Answers>

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hex } from 'viem'
 import type { SignerFacts } from '../chain/canonical.ts'
-import type { Sought } from '../chain/find-mined.ts'
+import type { PassedNonce } from '../chain/find-mined.ts'
 import { LEFT_ALONE, type Nodes } from '../chain/nodes.ts'
 import { type Checked, invariant, type Refusal, RolekeeperError } from '../errors.ts'
 import { entryOf } from '../journal/entered.ts'
@@ -43,7 +43,7 @@ export type CarryDeps = {
   /** Where a nonce that we hold was taken by somebody else, the signer begins nothing new. */
   readonly signers: Pick<Signers, 'safe'>
   /** Look for what took a nonce; the workflow runs again when it is found. */
-  readonly seek: (sought: Sought) => void
+  readonly seek: (sought: PassedNonce) => void
   readonly nodes: Pick<Nodes, 'send'>
   /** The head at which this process last sent some bytes. */
   readonly sentHere: SentHere
@@ -84,7 +84,7 @@ const withSlots = (workflow: Workflow, slots: readonly Slot[], nowMs: number): W
  * KMS for what is ordered, send what is signed, resend. Each is one effect that is harmless to repeat.
  */
 export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> {
-  const slots = await followed(workflow, deps)
+  const slots = await followSlots(workflow, deps)
   const nowMs = deps.view().nowMs
   if (slots.some((slot, index) => slot !== workflow.slots[index])) {
     const next = withSlots(workflow, slots, nowMs)
@@ -115,7 +115,7 @@ export async function carry(workflow: Workflow, deps: CarryDeps): Promise<Step> 
 }
 
 /** Where the slots of a workflow stand on the chain. What is not known of one that the chain is past is looked for. */
-async function followed({ id, slots, clearance }: Workflow, deps: CarryDeps): Promise<readonly Slot[]> {
+async function followSlots({ id, slots, clearance }: Workflow, deps: CarryDeps): Promise<readonly Slot[]> {
   const facts = deps.facts()
   const below = finalBefore(clearance)
   for (const slot of slots) {

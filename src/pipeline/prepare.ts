@@ -1,5 +1,5 @@
 import { invariant, RolekeeperError, refuse } from '../errors.ts'
-import { type Answered, freeze } from '../workflow/answered.ts'
+import { freeze, type ServiceAnswer } from '../workflow/answered.ts'
 import { approvalOver } from '../workflow/approval-over.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
@@ -8,7 +8,7 @@ import { move, type Workflow } from '../workflow/workflow.ts'
 export type PrepareDeps = {
   readonly nowMs: () => number
   /** POST the exact bytes under the key; the same key and bytes may be sent again. */
-  readonly post: (idempotencyKey: string, body: string) => Promise<Answered>
+  readonly post: (idempotencyKey: string, body: string) => Promise<ServiceAnswer>
 }
 
 /** An opportunity that the service has not answered for this long is looked at anew; what a person took does not count. */

@@ -1,7 +1,7 @@
 import { type Checked, invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { span } from '../readable.js'
 import { blockedText } from '../service/contract/blocked-reasons.ts'
-import { type Answered, freeze } from '../workflow/answered.ts'
+import { freeze, type ServiceAnswer } from '../workflow/answered.ts'
 import { approvalOver } from '../workflow/approval-over.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
 import { move, type Workflow } from '../workflow/workflow.ts'
@@ -21,7 +21,7 @@ export type SaveDeps = {
    * POST the exact bytes under the key with that session, once: the same key and bytes may be sent again by another call.
    * `ready` is called right before, once the session is there and its turn came: where it throws, nothing is posted.
    */
-  readonly post: (idempotencyKey: string, body: string, ready: () => void) => Promise<Answered>
+  readonly post: (idempotencyKey: string, body: string, ready: () => void) => Promise<ServiceAnswer>
   /**
    * Keys of what this process began and has not posted yet. Of what it did not begin it cannot know: that may have been posted
    * before a restart.

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { Journal } from '../journal/journal.ts'
 import { tradeEntityId } from '../service/contract/trade-resources.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
-import type { Came, Workflow } from '../workflow/workflow.ts'
+import type { TokenFlow, Workflow } from '../workflow/workflow.ts'
 
 /** The lists of lots that bids are for. */
 export type Trades = Readonly<
@@ -114,7 +114,7 @@ function bidOf(workflow: Workflow) {
 }
 
 /** What a bid brings that wins its lot: to the signer, or to the fund that it bids for. Pure. */
-const wonBy = (bidAssets: bigint, lot: ListedLot): readonly Came[] => [
+const wonBy = (bidAssets: bigint, lot: ListedLot): readonly TokenFlow[] => [
   { token: lot.assetAddress, assets: BigInt(lot.assetAmount) },
   { token: lot.quoteAssetAddress, assets: -bidAssets },
 ]
@@ -122,7 +122,7 @@ const wonBy = (bidAssets: bigint, lot: ListedLot): readonly Came[] => [
 function withLot(
   workflow: Workflow,
   lot: 'won' | 'lost',
-  came: { readonly assets: readonly Came[]; readonly atMs: number },
+  came: { readonly assets: readonly TokenFlow[]; readonly atMs: number },
 ): Workflow {
   const { shadowed } = workflow
   if (shadowed?.outcome === undefined) return workflow

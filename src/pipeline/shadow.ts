@@ -9,11 +9,11 @@ import type { Reservation } from '../journal/journal.ts'
 import type { WorkflowType } from '../service/contract/workflow-types.ts'
 import { moved, type Step, wait } from '../workflow/step.ts'
 import {
-  type Came,
   type LentMore,
   move,
   type Note,
   type ShadowVerdict,
+  type TokenFlow,
   type Workflow,
 } from '../workflow/workflow.ts'
 import { type FeePolicy, type Fees, gasOf, quoteFees } from './transactions/fees.ts'
@@ -34,7 +34,7 @@ export type ShadowDeps = {
     signer: Address,
     bundle: readonly SimulatedTransaction[],
     at: Head,
-  ) => Promise<{ readonly assets: readonly Came[]; readonly lent?: readonly LentMore[] } | null>
+  ) => Promise<{ readonly assets: readonly TokenFlow[]; readonly lent?: readonly LentMore[] } | null>
   /** Whether a type bids on a lot that is decided later. */
   readonly isBid: (type: WorkflowType) => boolean
   /** How each workflow compares with what then happened. */

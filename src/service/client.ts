@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { invariant } from '../errors.ts'
 import { admitWhole } from './admit.ts'
-import { type Listed, type Page, readCollection, readPages } from './collection.ts'
+import { type Page, readCollection, readPages, type WholeCollection } from './collection.ts'
 import { ASSUMPTIONS, type Assumptions } from './contract/assumptions.ts'
 import {
   type AnswerOf,
@@ -61,7 +61,7 @@ type CallOf<Id extends OperationId> = {
 type Arguments<Call> = Record<never, never> extends Call ? [call?: Call] : [call: Call]
 
 /** The answer of an operation that is no collection. */
-type Answered<T> = {
+type OperationAnswer<T> = {
   readonly answer: T
   /** The exact text of the answer. */
   readonly bytes: string
@@ -70,8 +70,8 @@ type Answered<T> = {
 }
 
 type ResultOf<Id extends OperationId> = Id extends CollectionId
-  ? Listed<AnswerOf<Id>>
-  : Answered<Entry<Id>['fields'] extends true ? Selected<AnswerOf<Id>> : AnswerOf<Id>>
+  ? WholeCollection<AnswerOf<Id>>
+  : OperationAnswer<Entry<Id>['fields'] extends true ? Selected<AnswerOf<Id>> : AnswerOf<Id>>
 
 /** One method for each operation; a collection is read whole. */
 type Operations = {
@@ -162,7 +162,11 @@ const JUDGED_ELSEWHERE: ReadonlySet<OperationId> = new Set(['createWalletChallen
 /** Made once: a schema is compiled by its first use. */
 const withFreshness = z.object({ freshness })
 
-async function ask(sender: Sender, request: ServiceRequest, schema: z.ZodType): Promise<Answered<unknown>> {
+async function ask(
+  sender: Sender,
+  request: ServiceRequest,
+  schema: z.ZodType,
+): Promise<OperationAnswer<unknown>> {
   const { text, value } = await sender.send(request)
   const kept = JUDGED_ELSEWHERE.has(request.operation) ? null : admitWhole(text, value)
   if (kept !== null) throw garbage(sender.callOf(request), kept)

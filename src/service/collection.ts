@@ -15,10 +15,10 @@ export const COLLECTION_CHARS_MAX = 16_777_216
 type Dropped = { readonly dropped: number; readonly droppedPath?: string }
 
 /** A whole collection. `freshness` is the worst of its pages: status, lag and block each. */
-export type Listed<T> = { readonly items: readonly T[]; readonly freshness: Freshness } & Dropped
+export type WholeCollection<T> = { readonly items: readonly T[]; readonly freshness: Freshness } & Dropped
 
 /** One page of a collection. `nextCursor` is null on the last one unless the service says more. */
-export type Page<T> = Listed<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
+export type Page<T> = WholeCollection<T> & { readonly hasMore: boolean; readonly nextCursor: string | null }
 
 /** A page, and how many characters its answer had. */
 type Sized<T> = { readonly page: Page<T>; readonly chars: number }
@@ -104,7 +104,7 @@ export async function readCollection<S extends z.ZodType>(
   sender: Sender,
   request: ServiceRequest,
   row: S,
-): Promise<Listed<z.output<S>>> {
+): Promise<WholeCollection<z.output<S>>> {
   const pages: Page<z.output<S>>[] = []
   let chars = 0
   for await (const read of turnPages(sender, request, row, null)) {
@@ -127,7 +127,7 @@ const tooLarge = (call: Call) =>
   )
 
 /** Join the pages of one collection, at least one. Pure. */
-export function joinPages<T>(pages: readonly Listed<T>[]): Listed<T> {
+export function joinPages<T>(pages: readonly WholeCollection<T>[]): WholeCollection<T> {
   const droppedPath = pages.find((page) => page.droppedPath !== undefined)?.droppedPath
   return {
     items: pages.flatMap(({ items }) => items),

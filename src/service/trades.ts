@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { admit, isPlain } from './admit.ts'
 import type { ServiceClient } from './client.ts'
-import { COLLECTION_CHARS_MAX, joinPages, type Listed } from './collection.ts'
+import { COLLECTION_CHARS_MAX, joinPages, type WholeCollection } from './collection.ts'
 import { freshness } from './contract/resources.ts'
 import {
   type AcquisitionResource,
@@ -15,9 +15,9 @@ import {
 
 /** Reads what is on offer; each throws RolekeeperError `service.*`. */
 export type Trades = {
-  readonly listRfqs: () => Promise<Listed<RfqResource>>
-  readonly listAuctions: () => Promise<Listed<AuctionResource>>
-  readonly listAcquisitions: () => Promise<Listed<AcquisitionResource>>
+  readonly listRfqs: () => Promise<WholeCollection<RfqResource>>
+  readonly listAuctions: () => Promise<WholeCollection<AuctionResource>>
+  readonly listAcquisitions: () => Promise<WholeCollection<AcquisitionResource>>
 }
 
 /** More pages than this are no book of offers any more. */
@@ -36,9 +36,9 @@ const pageOf = (row: z.ZodType) =>
  * operation of the document lists them. A row that cannot be read is dropped and counted, as in every collection.
  */
 export function createTrades(client: Pick<ServiceClient, 'queryGraphql'>): Trades {
-  const list = async <T>(field: string, schema: z.ZodType<T>): Promise<Listed<T>> => {
+  const list = async <T>(field: string, schema: z.ZodType<T>): Promise<WholeCollection<T>> => {
     const query = `query($first: Int, $after: String) { page: ${field}(first: $first, after: $after) ${selectionOf(pageOf(schema))} }`
-    const pages: Listed<T>[] = []
+    const pages: WholeCollection<T>[] = []
     let after: string | null = null
     let chars = 0
     while (pages.length < PAGES_MAX && chars <= COLLECTION_CHARS_MAX) {

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { type Key, parityBy } from './parity.ts'
 import type { ParityAnswer, ParityQuestion } from './parity-worker.ts'
 
-type Asked = Omit<ParityQuestion, 'id' | 'key'> & {
+type PendingQuestion = Omit<ParityQuestion, 'id' | 'key'> & {
   readonly key: Key
   readonly answer: (yParity: 0 | 1 | undefined) => void
 }
@@ -12,7 +12,7 @@ export type ParityThread = (digest: Uint8Array, r: bigint, s: bigint, key: Key) 
 
 /** Create the thread that checks signatures, started by the first. Once it fails, they are checked on this one. */
 export function createParityThread(file = new URL('./parity-worker.ts', import.meta.url)): ParityThread {
-  const asked = new Map<number, Asked>()
+  const asked = new Map<number, PendingQuestion>()
   let worker: Worker | undefined
   let failed = false
   let lastId = 0

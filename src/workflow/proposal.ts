@@ -16,7 +16,7 @@ export type ProposalInput = Readonly<Record<string, InputValue>>
 export type Reason = Readonly<Record<string, string | number | boolean>>
 
 /** What is said to come, before experience changes anything of it, and what the error is a part of. */
-export type Said = {
+export type ExpectedGain = {
   /** Names that tell such things apart, the broadest first: `bid`, `asset:sBTC`, `seller:0x…`. */
   readonly of: readonly string[]
   readonly worthUsdMicros: bigint
@@ -44,7 +44,7 @@ export type Proposal = {
   /** What it brings, or saves, before its gas: of that its gas may cost a share. Absent for a duty that brings nothing. */
   readonly worthUsdMicros?: bigint
   /** What its ledger compares with what comes of it; absent where nothing is learned from it. */
-  readonly said?: Said
+  readonly said?: ExpectedGain
   /** How far it lies from what was done last, for `approval.beyond`; absent where nothing is compared. */
   readonly deviationBps?: number
   /** It takes a protection away: a person is asked first, whatever `approval` says. */

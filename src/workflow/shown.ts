@@ -15,7 +15,7 @@ export type ShownCall = {
 export type ShownChange = { readonly field: string; readonly from: string | null; readonly to: string }
 
 /** What a person sees before it is approved, in our own words. What is approved is this, with what it was made of. */
-export type Shown = {
+export type ApprovalView = {
   readonly calls: readonly ShownCall[]
   /** What may leave us, must come in and is moved of others', and what it costs at most. */
   readonly effects: readonly string[]

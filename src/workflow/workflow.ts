@@ -4,7 +4,7 @@ import type { CanonicalPostcondition, PreparedWorkflow } from '../service/contra
 import type { Role } from '../service/contract/roles.ts'
 import type { Holding } from './holding.ts'
 import type { Proposal } from './proposal.ts'
-import type { Shown } from './shown.ts'
+import type { ApprovalView } from './shown.ts'
 import type { Slot, TokenChange } from './slot.ts'
 import type { Uses } from './uses.ts'
 
@@ -98,7 +98,7 @@ export type Hold = Note & {
   readonly hash: string
   /** Names the rules by which it is judged, and those by which a person is asked. */
   readonly rules: string
-  readonly shown: Shown
+  readonly shown: ApprovalView
   readonly untilMs: number
   /** Who has approved it so far, and what proves it. */
   readonly approvals: readonly {
@@ -136,7 +136,7 @@ type Shadowed = {
     readonly lot?: 'undecided' | 'won' | 'lost'
     /** What would have come and gone by the chain, and when; absent where that is not known, or not decided. */
     readonly came?: {
-      readonly assets: readonly Came[]
+      readonly assets: readonly TokenFlow[]
       /** What vaults that the role works for would have lent, or taken back, and what each market then pays. */
       readonly lent?: readonly LentMore[]
       readonly atMs: number
@@ -147,10 +147,10 @@ type Shadowed = {
 }
 
 /** What comes of a token, or in wei where it is null; negative goes. */
-export type Came = { readonly token: Hex | null; readonly assets: bigint }
+export type TokenFlow = { readonly token: Hex | null; readonly assets: bigint }
 
 /** What is lent to a market more than before, negative taken back, and the market's rate, a wad a second. */
-export type LentMore = Came & { readonly market: Hex; readonly ratePerSecondWad: bigint }
+export type LentMore = TokenFlow & { readonly market: Hex; readonly ratePerSecondWad: bigint }
 
 /** What something was worth by the prices of a final block: millionths of a US dollar, those for a whole token or coin. */
 export type Mark = {

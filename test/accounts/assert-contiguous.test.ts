@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { assertWhole } from '../../src/accounts/assert-contiguous.ts'
+import { assertContiguous } from '../../src/accounts/assert-contiguous.ts'
 import { pnl } from '../../src/cli/commands/pnl.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
 import { SIGNER, TOKEN } from '../support/workflows.ts'
@@ -38,7 +38,7 @@ const page = (number: number, changes: Partial<Page> = {}): Page => ({
 
 const refusal = (pages: readonly Page[], chainId?: number): unknown => {
   try {
-    assertWhole(pages, chainId)
+    assertContiguous(pages, chainId)
     return null
   } catch (error) {
     return error

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { learn } from '../../src/accounts/record-cases.ts'
+import { recordCases } from '../../src/accounts/record-cases.ts'
 import { type Accounts, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { HOUR_MS, hourPage, OF as SIGNERS } from '../support/hourly-pages.ts'
@@ -74,7 +74,7 @@ const taken = [
   { assets: usd(500), counterparty: SOURCE },
   { assets: -usd(500), counterparty: TARGET },
 ]
-const read = () => learn(OF, [], { accounts, journal })
+const read = () => recordCases(OF, [], { accounts, journal })
 
 it('records what a move of a vault earned more than standing still, once so long passed as it was said for', async () => {
   await close([1_000, 0])

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { withUnread } from '../../src/accounts/mark-unread.ts'
+import { markUnread } from '../../src/accounts/mark-unread.ts'
 import { resultsOf } from '../../src/accounts/results.ts'
 import type { Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import { hourPage } from '../support/hourly-pages.ts'
@@ -12,7 +12,7 @@ const NOTHING = { markets: [], vaults: [], contracts: [] }
 const next = (last: Page, came: bigint, changes: Partial<Line> = {}) => {
   const { lines, ...read } = hourPage(1, [{ token: TOKEN, assets: came, workflowId: null }])
   const moved = lines.map((line) => ({ ...line, ...changes }))
-  const page = { ...withUnread(read, moved, last, NOTHING), lines: moved }
+  const page = { ...markUnread(read, moved, last, NOTHING), lines: moved }
   const [result] = resultsOf([{ before: last, page }], 'role', new Map())
   return { page, total: (result?.moved ?? 0n) + (result?.positions ?? 0n) }
 }

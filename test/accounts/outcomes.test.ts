@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { expect, it } from 'vitest'
-import { type Told, toldOf } from '../../src/accounts/link-workflows.ts'
+import { type LinkedWorkflow, linkedOf } from '../../src/accounts/link-workflows.ts'
 import { outcomesOf, recoveriesOf } from '../../src/accounts/outcomes.ts'
 import type { Line, Page } from '../../src/journal/sqlite/accounts.ts'
 import { proposalOf, SIGNER, workflowOf } from '../support/workflows.ts'
@@ -53,7 +53,7 @@ const pagesOf = (
   })
 
 /** A bid of $900 for 0.01 BTC, which was said to be worth $950 at a mark of $1,000. */
-const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
+const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): LinkedWorkflow => ({
   ...unsaid(id, lot),
   brings: { token: BTC ?? SIGNER, assets },
   said: {
@@ -63,7 +63,7 @@ const bid = (id: string, lot = 'lot 1', assets = 1_000_000n): Told => ({
     brings: { token: BTC ?? SIGNER, assets },
   },
 })
-const unsaid = (id: string, opportunity: string): Told => ({
+const unsaid = (id: string, opportunity: string): LinkedWorkflow => ({
   id,
   createdAtMs: 0,
   opportunity,
@@ -73,7 +73,7 @@ const unsaid = (id: string, opportunity: string): Told => ({
   hasFailed: false,
   isKnown: true,
 })
-const known = (...all: readonly Told[]) => new Map(all.map((one) => [one.id, one]))
+const known = (...all: readonly LinkedWorkflow[]) => new Map(all.map((one) => [one.id, one]))
 const decided = (...of: Parameters<typeof outcomesOf>) => outcomesOf(...of).decided
 const pays = line({ assets: -900_000_000n, workflowId: 'a' })
 const gas = line({ kind: 'gas', token: null, assets: -(10n ** 15n), counterparty: null, workflowId: 'a' })
@@ -285,7 +285,7 @@ it('counts of a bid that was taken back what it cost, and neither as won nor as 
   const back = line({ assets: 900_000_000n, workflowId: 'b' })
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [9, 100_000, [back]], [69, 100_000, []])
   const takenBack = { ...unsaid('b', 'lot 1'), isTakenBack: true }
-  const of = (...all: readonly Told[]) => decided(pages, known(bid('a'), ...all))
+  const of = (...all: readonly LinkedWorkflow[]) => decided(pages, known(bid('a'), ...all))
   expect(of(takenBack)).toMatchObject([{ came: null, netUsd: -1, isVoid: true }])
   expect(of(unsaid('b', 'lot 1'))[0]).not.toHaveProperty('isVoid')
   // That another bid for it failed then makes it no loss to others.
@@ -325,7 +325,7 @@ it('counts what a claim pays as what its liquidation brought', () => {
   // A little less than was expected.
   const settled = { ...brings, assets: 990_000n, workflowId: 'b' }
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays]], [9, 100_000, [settled]], [70, 100_000, []])
-  expect(decided(pages, known(toldOf(liquidation), toldOf(settlement)))).toMatchObject([
+  expect(decided(pages, known(linkedOf(liquidation), linkedOf(settlement)))).toMatchObject([
     { came: { error: 0.04, gain: 0.09 } },
   ])
 })

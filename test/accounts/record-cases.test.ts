@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { learn } from '../../src/accounts/record-cases.ts'
+import { recordCases } from '../../src/accounts/record-cases.ts'
 import { type Accounts, openAccounts } from '../../src/journal/sqlite/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { HOUR_MS, hourPage, LOT, OF } from '../support/hourly-pages.ts'
@@ -45,7 +45,7 @@ async function bid(id: string, lot: string) {
 const brought = { token: LOT, assets: 1_000_000n, workflowId: null }
 const back = { token: TOKEN, assets: 900_000_000n, workflowId: null }
 
-const read = () => learn(OF, [], { accounts, journal })
+const read = () => recordCases(OF, [], { accounts, journal })
 const recorded = async () =>
   (await accounts.cases(OF)).map(({ came, atMs }) => [came?.error ?? null, atMs / HOUR_MS])
 
@@ -77,7 +77,7 @@ it('records all of a commit or nothing, and the next time what was not', async (
   await bid('a', 'lot 1')
   await close(brought)
   await close()
-  const ended = learn(OF, [], {
+  const ended = recordCases(OF, [], {
     journal,
     accounts: { ...accounts, decide: () => Promise.reject(new Error('the process ended here')) },
   })
@@ -140,7 +140,7 @@ it('records what was bought for others once it was sold again, by what was said 
   await close({ token: TOKEN, assets: -1n, workflowId: 'a' })
   await read()
   const sold = [{ lot: 'lot 1', paidUsdMicros: 90n, cameUsdMicros: 95n, atMs: HOUR_MS }]
-  for (const _ of [1, 2]) await learn(OF, sold, { accounts, journal })
+  for (const _ of [1, 2]) await recordCases(OF, sold, { accounts, journal })
   expect(await recorded()).toEqual([[-0.05, 1]])
 })
 
@@ -155,7 +155,7 @@ it('records what was sold again once, whatever of its lot goes on', async () => 
   await close({ token: TOKEN, assets: -1n, workflowId: 'a' }, { token: TOKEN, assets: -1n, workflowId: 'b' })
   const sold = [{ lot: 'lot 1', paidUsdMicros: 90n, cameUsdMicros: 95n, atMs: HOUR_MS }]
   for (const _ of [1, 2, 3]) {
-    await learn(OF, sold, { accounts, journal })
+    await recordCases(OF, sold, { accounts, journal })
     await close()
   }
   expect(await recorded()).toEqual([[-0.05, 1]])
@@ -171,7 +171,7 @@ it('records what was said of a lot where the journal has it only after the pages
   const sold = [{ lot: 'lot 1', paidUsdMicros: 90n, cameUsdMicros: 95n, atMs: HOUR_MS }]
   for (const _ of [1, 2]) {
     await close()
-    await learn(OF, sold, { accounts, journal })
+    await recordCases(OF, sold, { accounts, journal })
   }
   expect(await recorded()).toEqual([[-0.05, 1]])
 })

@@ -1,7 +1,7 @@
 import { encodeFunctionData } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { lendingVaultAbi } from '../../sandbox/contracts/abis.ts'
-import { createShadowMarks, type MarkedBy, readCame } from '../../src/accounts/shadow-marks.ts'
+import { createShadowMarks, type MarkedBy, readTokenFlows } from '../../src/accounts/shadow-marks.ts'
 import { approvalPolicy, compileApproval } from '../../src/guard/approval/approval.ts'
 import { checkFinal } from '../../src/guard/checks/check-final.ts'
 import { createShadowStages } from '../../src/keeper/stages/shadow.ts'
@@ -144,7 +144,7 @@ it('measures what really comes when the same is done', async () => {
   const bundle = inFlight(clearance, liquidator, nonce)
   const held = () => world.sUSD.read.balanceOf([liquidator])
   const before = await held()
-  const came = await readCame(liquidator, bundle, await nodes.head(), { by: prices(), nodes })
+  const came = await readTokenFlows(liquidator, bundle, await nodes.head(), { by: prices(), nodes })
   for (const { payload } of clearance.payloads) {
     const { to, data, gasLimit: gas } = payload
     await world.client.sendTransaction({ ...by(liquidator), to, data, gas })
@@ -164,7 +164,7 @@ it('measures nothing where the chain does not say what a token is worth', async 
   const { nodes, liquidator, deployment } = scene
   const markets = deployment.markets.map((market) => ({ ...market, oracle: market.loanAsset }))
   const unpriced = { ...prices(), deployment: { ...deployment, markets } }
-  expect(await readCame(liquidator, [], await nodes.head(), { by: unpriced, nodes })).toBeNull()
+  expect(await readTokenFlows(liquidator, [], await nodes.head(), { by: unpriced, nodes })).toBeNull()
 })
 
 it('marks what a vault would have lent by what the market pays over the hour, at both its ends', async () => {
@@ -186,7 +186,7 @@ it('marks what a vault would have lent by what the market pays over the hour, at
   })
   const call = { from, to: vault, data, valueWei: 0n, gasLimit: 1_000_000n, ...FEES }
   const nonce = await world.client.getTransactionCount({ address: from })
-  const came = await readCame(from, [{ ...call, nonce }], head, { by: prime, nodes })
+  const came = await readTokenFlows(from, [{ ...call, nonce }], head, { by: prime, nodes })
   const [moved] = came?.lent ?? []
   expect(came).toMatchObject({ assets: [], lent: [{ market, token: tokenOf('sUSD'), assets: -assets }] })
   // With less cash there, the market pays those who stay more.

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type CanonicalChain, followCanonicalChain } from '../../src/chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../src/chain/finality.ts'
 import type { SeekNodes } from '../../src/chain/find-mined.ts'
-import { seekMined } from '../../src/chain/find-mined.ts'
+import { findMined } from '../../src/chain/find-mined.ts'
 import type { Head, MinedTransaction } from '../../src/chain/nodes.ts'
 import { systemClock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
@@ -363,7 +363,7 @@ describe('what was mined before it looked', () => {
       ...Array.from({ length: 48 }, () => EMPTY),
     )
     const pruned = new RolekeeperError('node.quorum_missing', 'no state', { retry: 'later' })
-    const found = await seekMined({ signer: SIGNER, nonce: 0, hashes: [], sinceBlock: 0n }, model.head(), {
+    const found = await findMined({ signer: SIGNER, nonce: 0, hashes: [], sinceBlock: 0n }, model.head(), {
       ...model.nodes,
       transactionCount: async (signer, at) => {
         if (typeof at === 'bigint' && at < 97n) throw pruned

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { learn } from '../../src/accounts/record-cases.ts'
+import { recordCases } from '../../src/accounts/record-cases.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { runCommand } from '../support/commands.ts'
@@ -73,7 +73,7 @@ beforeAll(async () => {
   const accounts = openAccounts(directory)
   const won = [line({ assets: -900_000_000n, workflowId: bid.id }), line({ token: LOT, assets: 1_000_000n })]
   for (const each of [page(0, []), page(1, won), page(2, [])]) expect(await accounts.add(each)).toBe(true)
-  await learn({ chainId: 1, signer: SIGNER, role: 'rfq-bidder' }, [], { accounts, journal })
+  await recordCases({ chainId: 1, signer: SIGNER, role: 'rfq-bidder' }, [], { accounts, journal })
   await accounts.close()
   await journal.close()
 })

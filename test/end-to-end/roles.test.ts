@@ -4,7 +4,7 @@ import { SETTINGS_TYPES } from '../../agents/asset-manager/declared/settings-ste
 import { agents } from '../../agents/index.ts'
 import { TO_CHAIN } from '../../sandbox/chain/to-chain.ts'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
-import { assertWhole } from '../../src/accounts/assert-contiguous.ts'
+import { assertContiguous } from '../../src/accounts/assert-contiguous.ts'
 import { balancesOf } from '../../src/accounts/balances.ts'
 import { periodOf } from '../../src/accounts/period.ts'
 import { reasonText } from '../../src/guard/explain/reason-text.ts'
@@ -56,7 +56,7 @@ const countsOf = (pages: Awaited<ReturnType<typeof pagesOf>>) =>
 /** Opening, all lines and closing of each account, and the chain at the block that each closes at, to the base unit. */
 async function expectAccountsToSum({ config, sandbox }: RoleSession): Promise<void> {
   const pages = await pagesOf(config)
-  assertWhole(pages)
+  assertContiguous(pages)
   const period = periodOf(pages, 0)
   const client = createPublicClient({ transport: http(sandbox.info.rpcUrl, TO_CHAIN) })
   for (const row of await checkAccounts(balancesOf(period), config)) {

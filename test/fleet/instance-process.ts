@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { RolekeeperError } from '../../src/errors.ts'
-import { fence, type Held } from '../../src/journal/redis/seats/seat.ts'
+import { fence, type SeatToken } from '../../src/journal/redis/seats/seat.ts'
 import { startInstance } from '../support/fleet-instance.ts'
 
 /** An instance in a process of its own, that can be stopped: says what it sees, one JSON line each, and ends with its input. */
@@ -12,7 +12,7 @@ const { seats, store, events } = startInstance(JSON.parse(CONFIG), {
 })
 const say = (text: string) => process.stdout.write(`${text}\n`)
 let shown = 0
-let last: Held | undefined
+let last: SeatToken | undefined
 setInterval(() => {
   for (const { what } of events.slice(shown)) say(what)
   shown = events.length

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Evidence, readEvidence } from '../../src/fleet/evidence.ts'
-import { type Asked, type ChainEvidence, gapOf, judge, leavingOf } from '../../src/fleet/leave-safe.ts'
+import { type ChainEvidence, gapOf, judge, type LeaveRequest, leavingOf } from '../../src/fleet/leave-safe.ts'
 import { openWitnesses } from '../../src/fleet/witnesses.ts'
 import { openCommandLine } from '../../src/journal/redis/link/command-line.ts'
-import { testify } from '../../src/journal/redis/link/fleet-history.ts'
+import { writeHistory } from '../../src/journal/redis/link/fleet-history.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
 import { RedisReads } from '../../src/journal/redis/reads.ts'
 import { setForFleet } from '../../src/journal/redis/seats/controls.ts'
@@ -17,7 +17,7 @@ import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts
 
 const SEAT = `0x${'51'.repeat(20)}`
 const OTHER = `0x${'52'.repeat(20)}`
-const ASKED: Asked = {
+const ASKED: LeaveRequest = {
   seat: SEAT,
   seats: [SEAT, OTHER],
   chainId: 1,
@@ -40,7 +40,11 @@ const EVIDENCE: Evidence = {
   attested: new Set(),
   controls: new Map(),
 }
-const unproven = (asked: Partial<Asked>, evidence: Partial<Evidence>, chain: Partial<ChainEvidence> = {}) =>
+const unproven = (
+  asked: Partial<LeaveRequest>,
+  evidence: Partial<Evidence>,
+  chain: Partial<ChainEvidence> = {},
+) =>
   judge({ ...ASKED, ...asked }, { ...EVIDENCE, ...evidence }, { ...CHAIN, ...chain })
     .filter(({ isProven }) => !isProven)
     .map(({ what, seen, fix }) => `${what}: ${seen}. ${fix}`)
@@ -220,7 +224,7 @@ describe('a fleet whose Redis was flushed', () => {
       other.close()
     }
     // What was under way when the generation began.
-    await line.use((on) => testify(on, line.keys, { ...before, instance: 'late', tops: {} }))
+    await line.use((on) => writeHistory(on, line.keys, { ...before, instance: 'late', tops: {} }))
     const said = (await readEvidence(place, line)).testimonies.map(({ instance }) => instance)
     expect(said).not.toContain('late')
     line.close()

@@ -1,6 +1,6 @@
 import { type Address, type Hex, padHex } from 'viem'
 import { describe, expect, it } from 'vitest'
-import type { Shown } from '../../src/chain/nodes.ts'
+import type { FrameResult } from '../../src/chain/nodes.ts'
 import { askPins } from '../../src/guard/reads/pins.ts'
 import { createReads } from '../../src/guard/reads/views.ts'
 
@@ -19,7 +19,7 @@ describe('a proxy with a beacon', () => {
       beacon: { address: BEACON, codeHash: hash('a3') },
     },
   }
-  const honest: Shown['codeHashes'] = [hash('a1'), hash('a2'), hash('a3')]
+  const honest: FrameResult['codeHashes'] = [hash('a1'), hash('a2'), hash('a3')]
 
   /** What the look comes to where the beacon runs this, and the proxy's slots hold these. */
   function look(runs: Address | null, words: readonly bigint[], codeHashes = honest) {

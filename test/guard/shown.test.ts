@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { show } from '../../src/guard/explain/show.ts'
-import type { Shown } from '../../src/workflow/shown.ts'
+import type { ApprovalView } from '../../src/workflow/shown.ts'
 import { SELF } from './fixtures.ts'
 import { CASES } from './shipped.ts'
 
 const KNOWN = { approvers: { anna: { user: 'anna@ops1' }, ben: { key: 'ed25519:AA==' } }, quorum: 2 }
 
-const textOf = ({ calls, effects, changes }: Omit<Shown, 'day'>): string =>
+const textOf = ({ calls, effects, changes }: Omit<ApprovalView, 'day'>): string =>
   [
     ...calls.flatMap((call) => [
       `  ${[call.to, call.function, ...call.notes].join(' | ')}`,

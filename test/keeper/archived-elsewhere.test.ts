@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openProposal } from '../../src/decide/open.ts'
 import type { RedisStore } from '../../src/journal/redis/store.ts'
 import { fillNonce } from '../../src/keeper/signer/fill-nonce.ts'
-import { readStanding } from '../../src/keeper/signer/nonce-counts.ts'
+import { readNonceCounts } from '../../src/keeper/signer/nonce-counts.ts'
 import { unheldAt } from '../../src/keeper/signer/plans.ts'
 import { takenBy } from '../../src/pipeline/transactions/safe.ts'
 import type { Slot } from '../../src/workflow/slot.ts'
@@ -97,12 +97,12 @@ it('takes no nonce for unheld whose workflow another machine has archived, and p
   }
   const block = { number: 9n, hash: '0x09', parentHash: '0x08', timestampS: 0, baseFeePerGasWei: 1n } as const
   const standing = { next: 8, unheld: [], ahead: [6, 7] }
-  expect(await readStanding(SIGNER, { nodes, journal: now })).toMatchObject(standing)
+  expect(await readNonceCounts(SIGNER, { nodes, journal: now })).toMatchObject(standing)
   expect(await now.byNonce(CHAIN, SIGNER, 6)).toBe('archived')
 
   while (await now.forgetSlice(LATER));
   expect(await store.read('HGET', store.keys.nonces(CHAIN, SIGNER), 6)).toBeNull()
-  expect(await readStanding(SIGNER, { nodes, journal: now })).toMatchObject(standing)
+  expect(await readNonceCounts(SIGNER, { nodes, journal: now })).toMatchObject(standing)
   expect(await now.byNonce(CHAIN, SIGNER, 8)).toBeNull()
   const filled = await fillNonce(SIGNER, 6, unheldAt(SIGNER, 6), fillDeps())
   expect(filled).toMatchObject({ ok: false, check: 'nonce_held' })

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endpointOf } from '../../src/config/redis.ts'
 import type { Witnesses } from '../../src/fleet/witnesses.ts'
-import { foundFleet, type Known, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
+import { foundFleet, type LastKnown, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
 import { openRedisJournal } from '../../src/journal/redis/redis.ts'
-import { acquire, type Controls, type Held, readSeat } from '../../src/journal/redis/seats/seat.ts'
+import { acquire, type Controls, readSeat, type SeatToken } from '../../src/journal/redis/seats/seat.ts'
 import { RedisStore } from '../../src/journal/redis/store.ts'
 import { Archive } from '../../src/journal/sqlite/archive.ts'
 import { archiveFile, openArchiveDatabase } from '../../src/journal/sqlite/database.ts'
@@ -32,7 +32,7 @@ export const storeAt = (
 /** A store that looks at its servers by nothing but what is known. */
 export const openStore = (
   config: StoreConfig,
-  known: Known | null = null,
+  known: LastKnown | null = null,
   tops: Witnesses['tops'] = () => ({}),
 ): RedisStore => new RedisStore(config, { known, onCall: () => undefined, tops })
 
@@ -50,7 +50,7 @@ export async function newStore(
 export const seatOf = (seat: string, store: RedisStore) => until(() => readSeat(seat, store))
 
 /** Take a seat from whoever has it: that of the workflows' signer, unless it is named. */
-export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promise<Held> {
+export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promise<SeatToken> {
   const token = randomUUID()
   const from = await seatOf(seat, store)
   const epoch = await acquire({ seat, from, token, holder: 'one', server: store.runId() }, store)
@@ -68,5 +68,5 @@ function newArchive(): Archive {
 }
 
 /** The journal of a seat that was just taken. */
-export const journalOf = (held: Held, store: RedisStore, onControls = (_controls: Controls) => {}) =>
+export const journalOf = (held: SeatToken, store: RedisStore, onControls = (_controls: Controls) => {}) =>
   openRedisJournal(held, { store, archive: newArchive(), onControls })

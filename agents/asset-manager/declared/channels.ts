@@ -55,9 +55,9 @@ export function compareChannel(declared: DeclaredChannelPolicy, seen: Seen): Dif
   return differ(step, direction, changes, direction === 'looser')
 }
 
-type Known = { readonly address: Address; readonly there: ChannelPolicy; readonly epochId: bigint }
+type DeclaredChannel = { readonly address: Address; readonly there: ChannelPolicy; readonly epochId: bigint }
 
-function fundOf({ fund: name, channel }: DeclaredChannelPolicy, seen: Seen): Known | Stop {
+function fundOf({ fund: name, channel }: DeclaredChannelPolicy, seen: Seen): DeclaredChannel | Stop {
   const address = seen.deployment.funds.find((pinned) => pinned.name === name)?.address
   if (address === undefined) {
     const message = `No fund of the deployment is called ${name}. Fix: give its entry in deployment.funds that name.`

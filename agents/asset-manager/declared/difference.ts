@@ -37,12 +37,12 @@ export function differ(
 }
 
 /** Why a declared thing is left alone, and what is to be pinned where that is why. */
-export type Left = Stop & { readonly pin?: Pin }
+export type LeftAlone = Stop & { readonly pin?: Pin }
 
 /** Leave a declared thing as it is, and say why. Pure. */
 export const leave = (
   subject: string,
-  { pin, ...stop }: Left,
+  { pin, ...stop }: LeftAlone,
   direction: Difference['direction'] = 'none',
   changes: readonly Change[] = [],
 ): Difference => ({

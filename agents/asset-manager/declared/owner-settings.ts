@@ -4,23 +4,23 @@ import { personOf } from './difference.ts'
 import { marketNamed } from './see-settings.ts'
 import {
   approach,
+  type DeclaredSetting,
   declaredBothWays,
   figuresText,
   least,
   ofOwner,
-  type Setting,
   type SettingsAt,
   type SettingsStep,
 } from './settings-step.ts'
 
 /** Compare the markets of a vault: attached with their caps first, and allocated to in a step of its own. Pure. */
-export const marketSettings = (at: SettingsAt, subject: string): readonly Setting[] =>
+export const marketSettings = (at: SettingsAt, subject: string): readonly DeclaredSetting[] =>
   at.declared.markets.map((one) => ofOwner(`${subject}:market:${one.market}`, marketStep(one, at)))
 
 function marketStep(
   declared: SettingsAt['declared']['markets'][number],
   { vault, seen }: SettingsAt,
-): Setting['next'] {
+): DeclaredSetting['next'] {
   const market = marketNamed(declared.market, seen.deployment)
   const listing = market === undefined ? undefined : vault.settings.listings.get(market)
   if (market === undefined || listing === undefined) {
@@ -86,9 +86,9 @@ const covers = (
   heldAssets <= absoluteCapAssets && heldAssets * 10_000n <= settings.totalAssets * BigInt(relativeCapBps)
 
 /** Compare who has a role of a vault; whoever is not declared keeps what it has. Pure. */
-export const roleSettings = (at: SettingsAt, subject: string): readonly Setting[] => {
+export const roleSettings = (at: SettingsAt, subject: string): readonly DeclaredSetting[] => {
   const { allocators, managers, curators } = at.declared
-  const of = (role: VaultRole, list: typeof allocators): readonly Setting[] =>
+  const of = (role: VaultRole, list: typeof allocators): readonly DeclaredSetting[] =>
     list.map(({ address, granted }) => {
       const account = personOf(address, at.seen)
       const isUndone = list.some(
@@ -130,7 +130,7 @@ function roleStep(
 }
 
 /** Compare what a vault charges, and to whom it goes: lower first, and more only together with its recipient. Pure. */
-export function feeSettings(at: SettingsAt, subject: string): readonly Setting[] {
+export function feeSettings(at: SettingsAt, subject: string): readonly DeclaredSetting[] {
   const { fees, borrowerManagerFee } = at.declared
   return [
     ...(fees === undefined ? [] : [ofOwner(`${subject}:fees`, feeStep(fees, at))]),
@@ -193,7 +193,10 @@ function borrowerManagerFeeStep(
 }
 
 /** Compare where deposits go at once: what is left out goes first, and what is attached alone comes in. Pure. */
-export function routingSettings({ declared, vault, seen }: SettingsAt, subject: string): readonly Setting[] {
+export function routingSettings(
+  { declared, vault, seen }: SettingsAt,
+  subject: string,
+): readonly DeclaredSetting[] {
   if (declared.routing === undefined) return []
   return [ofOwner(`${subject}:routing`, routingStep(declared.routing, { vault, seen }))]
 }
@@ -201,7 +204,7 @@ export function routingSettings({ declared, vault, seen }: SettingsAt, subject: 
 function routingStep(
   names: readonly string[],
   { vault, seen }: Pick<SettingsAt, 'vault' | 'seen'>,
-): Setting['next'] {
+): DeclaredSetting['next'] {
   const { routing: there, listings } = vault.settings
   const wanted = names.flatMap((name) => marketNamed(name, seen.deployment) ?? [])
   const isOpen = (market: Address) => {

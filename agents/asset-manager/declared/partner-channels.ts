@@ -4,13 +4,13 @@ import type { PartnerChannelFigures } from '../seen.ts'
 import type { DeclaredChannel } from './declared-settings.ts'
 import { changesOf, changesText, doneAbout, personOf } from './difference.ts'
 import { accountOf } from './see-settings.ts'
-import { declaredBothWays, notPinned, type Setting, type SettingsAt } from './settings-step.ts'
+import { type DeclaredSetting, declaredBothWays, notPinned, type SettingsAt } from './settings-step.ts'
 
 /**
  * Compare the partners' channels into a vault, and who is kept out of each. Pure. One that is there is never deployed again;
  * its lists are kept once it is pinned, by its curator alone.
  */
-export const channelSettings = (at: SettingsAt, subject: string): readonly Setting[] =>
+export const channelSettings = (at: SettingsAt, subject: string): readonly DeclaredSetting[] =>
   at.declared.channels.flatMap((declared) => {
     const of = `${subject}:channel:${declared.channel}`
     const pinned = at.seen.channels.find(({ name }) => name === declared.channel)
@@ -42,7 +42,7 @@ function absentStep(
   declared: DeclaredChannel,
   { vault, seen }: SettingsAt,
   subject: string,
-): Setting['next'] {
+): DeclaredSetting['next'] {
   const { row, settings } = vault
   if (seen.wrappers === null) {
     return { check: 'channels_unknown', message: 'The service could not be asked which channels there are.' }
@@ -119,8 +119,8 @@ function blockSettings(
   }: { readonly address: Address; readonly figures: PartnerChannelFigures },
   { seen }: SettingsAt,
   subject: string,
-): readonly Setting[] {
-  return list.map(({ address, blocked }): Setting => {
+): readonly DeclaredSetting[] {
+  return list.map(({ address, blocked }): DeclaredSetting => {
     const accountAddress = accountOf(address, channelAddress, seen)
     const of = { subject: `${subject}:${address}`, by: 'curator' } as const
     const isUndone = list.some(

@@ -1,10 +1,16 @@
 import type { Address } from 'viem'
 import type { VaultResource } from '../../../src/service/contract/vault-resources.ts'
 import { changesOf, personOf } from './difference.ts'
-import { figuresText, ofOwner, type Setting, type SettingsAt, type SettingsStep } from './settings-step.ts'
+import {
+  type DeclaredSetting,
+  figuresText,
+  ofOwner,
+  type SettingsAt,
+  type SettingsStep,
+} from './settings-step.ts'
 
 /** Compare how the service shows a vault and its manager: its own record, which no chain says. Pure. */
-export function recordSettings({ declared, vault }: SettingsAt, subject: string): readonly Setting[] {
+export function recordSettings({ declared, vault }: SettingsAt, subject: string): readonly DeclaredSetting[] {
   const { management, classification } = declared
   return [
     ...(management === undefined
@@ -61,7 +67,10 @@ function classificationStep(
 }
 
 /** Compare who a vault belongs to: it is offered, and whoever it is offered to accepts by itself. Pure. */
-export function ownerSetting({ declared, vault, seen }: SettingsAt, subject: string): readonly Setting[] {
+export function ownerSetting(
+  { declared, vault, seen }: SettingsAt,
+  subject: string,
+): readonly DeclaredSetting[] {
   if (declared.newOwner === undefined) return []
   const newOwnerAddress = personOf(declared.newOwner, seen)
   return [ofOwner(`${subject}:owner`, ownerStep(newOwnerAddress, vault))]

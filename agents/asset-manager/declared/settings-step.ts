@@ -3,7 +3,7 @@ import type { ProposalInput } from '../../../src/workflow/proposal.ts'
 import type { Change, Moment, Pin } from '../../agent.ts'
 import type { ManagerSeen, OwnerFigures, VaultSeen } from '../seen.ts'
 import type { DeclaredSettings } from './declared-settings.ts'
-import { changesOf, type Left } from './difference.ts'
+import { changesOf, type LeftAlone } from './difference.ts'
 
 /** What a vault's settings are compared by. */
 export type SettingsAt = {
@@ -68,24 +68,28 @@ export type SettingsStep = {
 }
 
 /** One setting: by its subject, who may change it, and what is next; null where it is as declared. */
-export type Setting = {
+export type DeclaredSetting = {
   readonly subject: string
   readonly by: 'owner' | 'manager' | 'curator'
-  readonly next: SettingsStep | Left | null
+  readonly next: SettingsStep | LeftAlone | null
 }
 
 /** A setting that the vault's owner may change. Pure. */
-export const ofOwner = (subject: string, next: Setting['next']): Setting => ({ subject, by: 'owner', next })
+export const ofOwner = (subject: string, next: DeclaredSetting['next']): DeclaredSetting => ({
+  subject,
+  by: 'owner',
+  next,
+})
 
 /** Say that a contract of ours is there and no rule lets us talk to it: the run configuration has to name it first. Pure. */
-export const notPinned = (what: string, pin: Pin): Left => ({
+export const notPinned = (what: string, pin: Pin): LeftAlone => ({
   check: `${what}_not_pinned`,
   message: `The ${what} is there, at ${pin.address}, and the run configuration does not pin it. Fix: add it to deployment.${pin.list} under the name ${pin.name}; rolekeeper plan writes the entry.`,
   pin,
 })
 
 /** Say that an account is declared both ways, as `self` or `everyone` and by its address: either would undo the other. Pure. */
-export const declaredBothWays = (account: string): Left => ({
+export const declaredBothWays = (account: string): LeftAlone => ({
   check: 'declared_both_ways',
   message: `${account} is declared both ways, under its address and under another word for it. Fix: write it once.`,
 })

@@ -3,11 +3,11 @@ import type { TermFigures } from '../seen.ts'
 import type { DeclaredExitTerms } from './declared-scalars.ts'
 import {
   approach,
+  type DeclaredSetting,
   figuresText,
   least,
   most,
   ofOwner,
-  type Setting,
   type SettingsAt,
 } from './settings-step.ts'
 
@@ -15,7 +15,7 @@ import {
  * Compare what a vault keeps idle, when it pays holders, and how much one deposit is. Pure. They are one call: what is stricter
  * goes first, field by field, and all else stays as it is meanwhile.
  */
-export function termSettings(at: SettingsAt, subject: string): readonly Setting[] {
+export function termSettings(at: SettingsAt, subject: string): readonly DeclaredSetting[] {
   if (at.declared.terms === undefined) return []
   return [ofOwner(`${subject}:terms`, termStep(at.declared.terms, at))]
 }
@@ -26,7 +26,7 @@ type Deposits = Pick<Terms, 'minDepositAssets' | 'maxDepositAssets'>
 function termStep(
   declared: NonNullable<SettingsAt['declared']['terms']>,
   { vault }: Pick<SettingsAt, 'vault'>,
-): Setting['next'] {
+): DeclaredSetting['next'] {
   const { terms, tighteningLocked } = vault.settings
   const exitTermKind = EXIT_TERM_KINDS[terms.exitTermKind]
   if (exitTermKind === undefined) {

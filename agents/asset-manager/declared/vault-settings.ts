@@ -11,7 +11,7 @@ import {
   doneAbout,
   figureText,
   isUnderWay,
-  type Left,
+  type LeftAlone,
   leave,
 } from './difference.ts'
 import { vaultsDeclaredAs } from './launch.ts'
@@ -19,9 +19,9 @@ import { feeSettings, marketSettings, roleSettings, routingSettings } from './ow
 import { channelSettings } from './partner-channels.ts'
 import { ownerSetting, recordSettings } from './record-settings.ts'
 import {
+  type DeclaredSetting,
   isStricter,
   notPinned,
-  type Setting,
   type SettingsAt,
   type SettingsStep,
   turnOf,
@@ -82,7 +82,7 @@ function vaultOf(
   { vault: name, baseAsset }: DeclaredSettings,
   seen: Seen,
   vaults: Declared['vaults'],
-): (VaultSeen & { readonly settings: OwnerFigures }) | Left {
+): (VaultSeen & { readonly settings: OwnerFigures }) | LeftAlone {
   const address = seen.deployment.vaults.find((pinned) => pinned.name === name)?.address
   if (address === undefined) {
     const [ours] = vaults.filter(({ symbol }) => symbol === name)
@@ -126,7 +126,7 @@ const UNDONE: ReadonlySet<Ended['state']> = new Set([
  * Where a setting stands in the order; what just failed goes behind the others that are as strict, and what cannot be opened
  * behind all, so that it holds up none.
  */
-function placeOf({ subject, next }: Setting, seen: Seen): number {
+function placeOf({ subject, next }: DeclaredSetting, seen: Seen): number {
   if (next === null || !('act' in next)) return -1
   if (isStuck(subject, seen)) return STUCK
   const { recent } = seen
@@ -147,9 +147,10 @@ const isStuck = (subject: string, { unopened, nowMs }: Seen): boolean => {
   return one !== undefined && nowMs - one.sinceMs >= OPENED_WITHIN_MS
 }
 /** Of what is stuck, each has its turn: what keeps one may be over while another is kept for ever. */
-const lastMsOf = ({ subject }: Setting, { unopened }: Seen): number => unopened.get(subject)?.lastMs ?? 0
+const lastMsOf = ({ subject }: DeclaredSetting, { unopened }: Seen): number =>
+  unopened.get(subject)?.lastMs ?? 0
 
-function notOpened(stuck: readonly Setting[]): Stop {
+function notOpened(stuck: readonly DeclaredSetting[]): Stop {
   const parts = stuck.map(({ subject }) => partOf(subject)).join('; ')
   return {
     check: 'not_opened',
@@ -173,7 +174,11 @@ function underWay(subject: string, { inFlight }: Seen): (ready: Ready) => boolea
 }
 
 /** What becomes of a setting whatever else is to be done, or its step. */
-function judge({ subject, by, next }: Setting, at: SettingsAt, open: readonly Setting[]): Difference | Ready {
+function judge(
+  { subject, by, next }: DeclaredSetting,
+  at: SettingsAt,
+  open: readonly DeclaredSetting[],
+): Difference | Ready {
   if (next === null) return asDeclared(subject)
   if ('check' in next) return leave(subject, next)
   const { direction, changes } = next
@@ -184,7 +189,7 @@ function judge({ subject, by, next }: Setting, at: SettingsAt, open: readonly Se
     return leave(subject, { check: 'already_in_flight', message }, direction, changes)
   }
   if (direction === 'looser' && !at.declared.allowLoosening) {
-    const message = `It is stricter than declared: ${changesSaid(changes, at)}. Fix: declare what is there, or allowLoosening: "true".`
+    const message = `It is stricter than declared: ${changesOfVault(changes, at)}. Fix: declare what is there, or allowLoosening: "true".`
     return leave(subject, { check: 'loosening_not_allowed', message }, direction, changes)
   }
   const shadowed = at.seen.recent.find((one) => one.subject === subject && one.state === 'shadowed')
@@ -198,7 +203,7 @@ function judge({ subject, by, next }: Setting, at: SettingsAt, open: readonly Se
     const message = `The vault is offered once all else is as declared; ${open.length} ${open.length === 1 ? 'setting is' : 'settings are'} not.`
     return leave(subject, { check: 'offered_last', message }, direction, changes)
   }
-  const kept = keptOut(subject, next, open)
+  const kept = excludedMarkets(subject, next, open)
   if (kept !== null) {
     const message = `The channel is opened to everyone once ${kept.length} ${kept.length === 1 ? 'account is' : 'accounts are'} kept out.`
     return leave(subject, { check: 'blocks_first', message }, direction, changes)
@@ -207,11 +212,11 @@ function judge({ subject, by, next }: Setting, at: SettingsAt, open: readonly Se
 }
 
 /** Who has to be kept out before a channel is opened to everyone, also where that cannot be done; null where nobody has. */
-function keptOut(
+function excludedMarkets(
   subject: string,
   { act }: SettingsStep,
-  open: readonly Setting[],
-): readonly Setting[] | null {
+  open: readonly DeclaredSetting[],
+): readonly DeclaredSetting[] | null {
   if (act !== 'unblock everyone') return null
   const channel = subject.slice(0, subject.lastIndexOf(':') + 1)
   const blocks = open.filter(
@@ -224,7 +229,7 @@ function keptOut(
 }
 
 /** Why nobody but another may change it, or null. A channel's curator is held against the channel itself. */
-function whyNotOurs(by: Setting['by'], { vault, seen }: SettingsAt): Stop | null {
+function whyNotOurs(by: DeclaredSetting['by'], { vault, seen }: SettingsAt): Stop | null {
   const { owner, roles } = vault.settings
   if (by === 'owner' && owner !== seen.signer) {
     const message = `The vault ${vault.row.address} belongs to ${owner}, not to us: its settings are that one's to change.`
@@ -258,13 +263,13 @@ function propose({ subject, step }: Ready, at: SettingsAt): Difference {
     occurrence: `after:${last},${from}`,
     // What was opened and is not shown is not opened twice.
     ...(kind === 'launch' ? {} : { comesBack: true }),
-    summary: `${at.declared.vault} (${at.vault.row.address}), ${partOf(subject)}: ${changesSaid(changes, at)}`,
+    summary: `${at.declared.vault} (${at.vault.row.address}), ${partOf(subject)}: ${changesOfVault(changes, at)}`,
   }
   return differ(proposal, direction, changes, direction === 'looser')
 }
 
 /** Write changes for people, amounts with the vault's asset. */
-function changesSaid(changes: readonly Change[], { declared, seen }: SettingsAt): string {
+function changesOfVault(changes: readonly Change[], { declared, seen }: SettingsAt): string {
   const asset = seen.deployment.assets.find(({ symbol }) => symbol === declared.baseAsset)
   return changesText(changes, (field, text) =>
     field.endsWith('Assets') && /^\d+$/.test(text) && asset !== undefined

@@ -3,7 +3,7 @@ import type { Canonical, CanonicalChange, Snapshot } from '../../indexer/canonic
 import { freshnessOf } from '../../indexer/freshness.ts'
 import type { Fault } from './faults.ts'
 
-type Held = {
+type HeldRows = {
   readonly snapshot: Snapshot
   readonly changes: readonly CanonicalChange[]
   readonly atMs: number
@@ -20,7 +20,7 @@ export function createLaggingCanonical(
   faultNow: () => Fault['indexer'],
 ): Canonical {
   const listeners = new Set<(snapshot: Snapshot, changes: readonly CanonicalChange[]) => void>()
-  let held: Held[] = []
+  let held: HeldRows[] = []
   let shown = canonical.snapshot()
   const unsubscribe = canonical.onSnapshot((snapshot, changes) => {
     const nowMs = clock.nowMs()

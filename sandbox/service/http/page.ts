@@ -6,7 +6,7 @@ import { ApiError } from './api-error.ts'
 import type { AnyCall } from './handler.ts'
 
 /** What says which page is asked for. */
-type Asked = Pick<AnyCall, 'query'>
+type PageQuery = Pick<AnyCall, 'query'>
 
 /** One page of a collection. Source: service API, "Shared envelope for collections". */
 export type Page<T = unknown> = {
@@ -39,7 +39,7 @@ export function createCursors(store: Pick<Store, 'sign'>): Cursors {
 }
 
 /** Read the page size. Throws ApiError 400 unless it is 1 to 100; 100 when absent. Pure. */
-export function pageSize(call: Asked): number {
+export function pageSize(call: PageQuery): number {
   const text = one(call, QUERY.pageSize)
   if (text === undefined) return PAGE_SIZE_MAX
   const size = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0
@@ -48,7 +48,7 @@ export function pageSize(call: Asked): number {
 }
 
 /** Read a query parameter that may be given once. Throws ApiError 400 when it is repeated. Pure. */
-export function one(call: Asked, name: string): string | undefined {
+export function one(call: PageQuery, name: string): string | undefined {
   const values = call.query[name]
   if (values !== undefined && values.length > 1) {
     throw new ApiError(400, 'invalid_request', `\`${name}\` may be given once.`)
@@ -62,7 +62,7 @@ export function one(call: Asked, name: string): string | undefined {
  * @param keyOf unique and stable; pages go by its ascending order.
  */
 export function page<T>(
-  call: Asked,
+  call: PageQuery,
   cursors: Cursors,
   collection: { readonly name: string; readonly rows: readonly T[]; readonly keyOf: (row: T) => string },
   freshness: Freshness,

@@ -139,8 +139,8 @@ async function repay(input: WorkflowInput<'repay'>, moment: Moment, reads: Reads
   const { market } = rowsOf(snapshot, input.marketAddress, principal)
   const facility = facilityOf(snapshot, input, input.borrowerAddress)
   const asked = BigInt(input.assets)
-  const owed = facility?.debtAssets ?? 0n
-  const most = owed + owed / BPS + 1n
+  const debt = facility?.debtAssets ?? 0n
+  const most = debt + debt / BPS + 1n
   const assets = asked < most ? asked : most
   const reasons = judgeCommon(moment, asked)
   if (market === undefined) reasons.push('market_not_found')
@@ -154,7 +154,7 @@ async function repay(input: WorkflowInput<'repay'>, moment: Moment, reads: Reads
     reasons.push('principal_balance_too_small')
   }
   // Less than one debt share is worth would burn none.
-  if (facility !== undefined && asked > 0n && assets * facility.debtShares < owed) {
+  if (facility !== undefined && asked > 0n && assets * facility.debtShares < debt) {
     reasons.push('rounds_to_zero_shares')
   }
   if (reasons.length > 0) return blocked(facility ?? null, reasons)
@@ -168,7 +168,7 @@ async function repay(input: WorkflowInput<'repay'>, moment: Moment, reads: Reads
     approval(loanAsset, input.marketAddress, assets),
     { target: input.marketAddress, calldata, label: `Repay up to ${assets} base units` },
   ]
-  if (assets > owed) drafts.push(approval(loanAsset, input.marketAddress, 0n))
+  if (assets > debt) drafts.push(approval(loanAsset, input.marketAddress, 0n))
   return passed(facility, intents(reads.chainId, drafts), [repaid(input, facility, assets)])
 }
 

@@ -62,9 +62,9 @@ const isBooked = ({ status }: RfqBidResource) => status === 'live' || status ===
 const bidsOf = ({ bids }: RfqResource, bidder: string) =>
   bids.filter(({ bidderAddress }) => same(bidderAddress, bidder))
 
-type Named = { readonly rfqAddress: Address; readonly rfqId: string }
+type NamedRfq = { readonly rfqAddress: Address; readonly rfqId: string }
 
-const rfqOf = ({ rfqs }: Snapshot, { rfqAddress, rfqId }: Named): RfqResource | undefined =>
+const rfqOf = ({ rfqs }: Snapshot, { rfqAddress, rfqId }: NamedRfq): RfqResource | undefined =>
   rfqs.find(({ id }) => id === tradeEntityId(rfqAddress, rfqId))
 
 async function placeBid(

@@ -5,7 +5,7 @@ import { span, workflowName } from '../../readable.js'
 import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import type { ShownCall, ShownChange } from '../../workflow/shown.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { answerHeld, findHeld, type Held } from '../orders/answer-held.ts'
+import { answerHeld, findHeld, type HeldWorkflow } from '../orders/answer-held.ts'
 import { heldUpText } from '../orders/held-up.ts'
 import { KEY } from '../orders/person-key.ts'
 import { tableText } from '../output/table.ts'
@@ -112,7 +112,7 @@ const line = (text: string) => printable(text, 400)
 const VALUE_MAX = 10_000
 
 /** All that is approved by a hash, on one screen; `heldUp` says what keeps it from beginning even so. */
-function screenOf(workflow: Held, at: string, heldUp: string | null): string {
+function screenOf(workflow: HeldWorkflow, at: string, heldUp: string | null): string {
   const { id, signer, chainId, hold } = workflow
   const { calls, effects, changes, askedBy, day } = hold.shown
   const key = hold.shown.approvers?.some(({ user }) => user === undefined) ? ' --key FILE' : ''
@@ -148,7 +148,7 @@ function changeLine({ field, from, to }: ShownChange): string {
 }
 
 /** Who has approved it, and who still has to. */
-function approvalLines({ approvals, shown: { quorum, approvers } }: Held['hold']): readonly string[] {
+function approvalLines({ approvals, shown: { quorum, approvers } }: HeldWorkflow['hold']): readonly string[] {
   const given = approvals.map(({ by, atMs }) => `${line(by)} (${new Date(atMs).toISOString()})`)
   const left = approvers?.filter(({ name }) => !approvals.some(({ by }) => by === name))
   const names = left?.map(({ name, user }) => (user === undefined ? name : `${name} (${user}, believed)`))

@@ -8,7 +8,7 @@ import { SHIPPED_ROLES } from '../../service/contract/roles.ts'
 import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
 import { perhaps } from '../parse/nearest.ts'
 import { lookBackMs } from '../parse/options.ts'
-import { PLACE, type Place, placeOf } from '../target/place.ts'
+import { type KeeperPlace, PLACE, placeOf } from '../target/place.ts'
 
 /** Workflows of the journal whose signatures are looked for in the audit. */
 const WORKFLOWS = 1_000
@@ -60,10 +60,15 @@ noted elsewhere: the log and this command have it.
 })
 
 /** What of an audit is printed. */
-type Wanted = { readonly fromMs: number; readonly toMs: number; readonly role: string | undefined }
+type AuditFilter = { readonly fromMs: number; readonly toMs: number; readonly role: string | undefined }
 
 /** Throws RolekeeperError `usage` for a role that neither ships nor is named in any record. */
-function exportAll(folder: string, { fromMs, toMs, role }: Wanted, json: boolean, io: Pick<Io, 'out'>): void {
+function exportAll(
+  folder: string,
+  { fromMs, toMs, role }: AuditFilter,
+  json: boolean,
+  io: Pick<Io, 'out'>,
+): void {
   const known = new Set<string>(SHIPPED_ROLES)
   verifyAudit(folder, [], (record) => {
     const roles = rolesIn(record)
@@ -81,7 +86,7 @@ function exportAll(folder: string, { fromMs, toMs, role }: Wanted, json: boolean
 
 async function verify(
   folder: string,
-  place: Place,
+  place: KeeperPlace,
   heads: readonly Head[],
   json: boolean,
   io: Io,
@@ -103,7 +108,7 @@ async function verify(
 async function lackingOf(
   { first }: Verified,
   digests: ReadonlySet<unknown>,
-  place: Place,
+  place: KeeperPlace,
 ): Promise<readonly string[]> {
   const sinceMs = first === null ? 0 : Date.parse(first.at)
   const workflows = await readJournal(place, (journal) => journal.list(WORKFLOWS)).catch(() => [])
@@ -149,7 +154,10 @@ function headsIn(text: string | undefined): readonly Head[] {
 }
 
 /** Read from when to when. Throws RolekeeperError `usage`, also where nothing is between. */
-function periodOf(since: string | undefined, until: string | undefined): Pick<Wanted, 'fromMs' | 'toMs'> {
+function periodOf(
+  since: string | undefined,
+  until: string | undefined,
+): Pick<AuditFilter, 'fromMs' | 'toMs'> {
   const nowMs = Date.now()
   const fromMs = timeOf('since', since, nowMs) ?? 0
   const toMs = timeOf('until', until, nowMs) ?? Number.POSITIVE_INFINITY

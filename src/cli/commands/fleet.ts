@@ -2,7 +2,7 @@ import { printable } from '../../errors.ts'
 import type { FleetOverview, InstanceOverview, SeatOverview } from '../../fleet/overview.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { RedisHealth } from '../../journal/redis/link/health.ts'
-import type { Pull } from '../../ops/control.ts'
+import type { SwitchRecord } from '../../ops/control.ts'
 import { short, span } from '../../readable.js'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { command, type Io, usageError } from '../parse/command.ts'
@@ -60,13 +60,13 @@ async function found({ shared, directory }: FleetPlace, isMeant: boolean, io: Io
 }
 
 /** A workflow that has waited. */
-type Waiting = Pick<Workflow, 'id' | 'role' | 'state' | 'createdAtMs'>
+type WaitingWorkflow = Pick<Workflow, 'id' | 'role' | 'state' | 'createdAtMs'>
 /** The duty that waits longest: of what is live, and of what waits for a person; null where there is none. */
-type Oldest = { readonly live: Waiting | null; readonly held: Waiting | null }
+type Oldest = { readonly live: WaitingWorkflow | null; readonly held: WaitingWorkflow | null }
 
 /** Pick the oldest of what is live, oldest first. Pure. */
 function oldestOf(live: readonly Workflow[]): Oldest {
-  const short = (workflow: Workflow | undefined): Waiting | null => {
+  const short = (workflow: Workflow | undefined): WaitingWorkflow | null => {
     if (workflow === undefined) return null
     const { id, role, state, createdAtMs } = workflow
     return { id, role, state, createdAtMs }
@@ -114,7 +114,7 @@ function redisLines({ server, version, role, problem, ...more }: RedisHealth): r
 const iso = (ms: number) => new Date(ms).toISOString()
 
 function switchLines({ killed, paused, pausedRoles, safe }: FleetOverview, at: string): readonly string[] {
-  const of = ({ by, atMs, reason }: Partial<Pull>) =>
+  const of = ({ by, atMs, reason }: Partial<SwitchRecord>) =>
     `by ${printable(by ?? 'somebody')} ${iso(atMs ?? 0)}${reason == null ? '' : ` (${printable(reason)})`}`
   return [
     ...(killed === null ? [] : [`  KILLED ${of(killed)}`]),
@@ -157,7 +157,7 @@ function instanceLine({ name, zone, release, seenMsAgo, isSilent, ...more }: Ins
   return parts.join('  ')
 }
 
-const waitingText = (waiting: Waiting | null): string =>
+const waitingText = (waiting: WaitingWorkflow | null): string =>
   waiting === null
     ? 'none'
     : `${waiting.id.slice(0, 8)} ${waiting.role} ${waiting.state}, ${span(Date.now() - waiting.createdAtMs)}`

@@ -1,4 +1,4 @@
-import { assertWhole } from '../../accounts/assert-contiguous.ts'
+import { assertContiguous } from '../../accounts/assert-contiguous.ts'
 import { type AccountRow, balancesOf } from '../../accounts/balances.ts'
 import { reportsOf } from '../../accounts/nav-reports.ts'
 import { opportunitiesOf } from '../../accounts/opportunities.ts'
@@ -84,7 +84,7 @@ at its end, an hour later and when it was sold, and the block of the prices; --b
       // What compared nothing has not found that all is well.
       if (period.length === 0) throw nothingToCompare()
       const config = await configAt(given, io)
-      assertWhole(all, config.chain.id)
+      assertContiguous(all, config.chain.id)
       return compare(balancesOf(period), config, how, io)
     }
     if (period.length === 0 && json !== true && csv !== true) {
@@ -161,7 +161,7 @@ async function readPages(directory: string): Promise<readonly Page[]> {
   const accounts = readAccounts(directory)
   try {
     const pages = await accounts.pages()
-    assertWhole(pages)
+    assertContiguous(pages)
     return pages
   } finally {
     await accounts.close()

@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import { KEY } from '../orders/person-key.ts'
-import type { Reported } from '../orders/restatement.ts'
+import type { FiledReport } from '../orders/restatement.ts'
 import { configAt, runOrder } from '../orders/run-order.ts'
 import { command, usageError } from '../parse/command.ts'
 import { PLACE } from '../target/place.ts'
@@ -44,7 +44,7 @@ approval, and its guard judges it, as any report.
 
 const LABEL_BYTES_MAX = 64
 
-async function readReported(config: RunConfig, name: string, reportType: string): Promise<Reported> {
+async function readReported(config: RunConfig, name: string, reportType: string): Promise<FiledReport> {
   const oracle = config.deployment.contracts.find((contract) => contract.name === name)?.address
   if (oracle === undefined) {
     throw usageError(

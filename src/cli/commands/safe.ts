@@ -164,7 +164,7 @@ function textOf({ signer, roles, here, fleet, journal }: SafeSigner, at: string)
 }
 
 /** What a person asks for. */
-type Asked = {
+type LeaveSafeOptions = {
   readonly signer: string
   readonly gone: readonly string[]
   readonly yes: boolean
@@ -173,7 +173,7 @@ type Asked = {
   readonly at: string
 }
 
-async function leave(place: FleetPlace, asked: Asked, io: Io): Promise<number> {
+async function leave(place: FleetPlace, asked: LeaveSafeOptions, io: Io): Promise<number> {
   const { signer, gone, yes, json, at } = asked
   const { openRunConfig } = await import('../../config/config.ts')
   const { isWellKnown } = await import('../../sign/well-known.ts')
@@ -233,7 +233,7 @@ const checkLines = ({ what, isProven, seen, fix }: Check): readonly string[] => 
 
 const ADOPTED_SHOWN = 20
 
-function planText({ signer, gone, at }: Asked, plan: LeavePlan): string {
+function planText({ signer, gone, at }: LeaveSafeOptions, plan: LeavePlan): string {
   const { checks, adopted, adoptedOfOthers, gap, begins, generation, forgotten } = plan
   const more = adopted.length - ADOPTED_SHOWN
   const does = [

@@ -91,7 +91,7 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
     },
     bids: { won: bids('won'), lost: bids('lost'), undecided: bids('undecided') },
     asked: rows.filter(({ shadowed }) => shadowed !== undefined && shadowed.ask !== null).length,
-    saidUsdMicros: String(sumOf(earned.map(saidOf))),
+    saidUsdMicros: String(sumOf(earned.map(expectedUsdMicros))),
     unpriced: earned.filter(({ proposal }) => proposal.gainUsdMicros === undefined).length,
     marked: {
       count: marked.length,
@@ -107,7 +107,7 @@ function scoreOf(role: Role, all: readonly Workflow[]): ShadowScore {
 const sumOf = (all: readonly bigint[]) => all.reduce((sum, each) => sum + each, 0n)
 
 /** What was said to be gained; of a bid that lost its lot nothing. */
-const saidOf = ({ proposal, shadowed }: Workflow): bigint =>
+const expectedUsdMicros = ({ proposal, shadowed }: Workflow): bigint =>
   shadowed?.outcome?.lot === 'lost' ? 0n : (proposal.gainUsdMicros ?? 0n)
 
 function markedOf(workflow: Workflow): readonly MarkedShadow[] {
@@ -116,7 +116,7 @@ function markedOf(workflow: Workflow): readonly MarkedShadow[] {
   return [
     {
       id: workflow.id,
-      saidUsdMicros: String(saidOf(workflow)),
+      saidUsdMicros: String(expectedUsdMicros(workflow)),
       usdMicros: String(mark.usdMicros),
       block: String(mark.blockNumber),
       at: new Date(mark.atMs).toISOString(),

@@ -11,7 +11,7 @@ import { replyTo } from '../orders/order-reply.ts'
 import { identify, KEY, readPersonKey } from '../orders/person-key.ts'
 import { signerShownAs } from '../orders/signer-shown.ts'
 import { command, type Io, unknownWord, usageError } from '../parse/command.ts'
-import { PLACE, type Place, placeOf, placeText } from '../target/place.ts'
+import { type KeeperPlace, PLACE, placeOf, placeText } from '../target/place.ts'
 
 const VERBS = ['fill', 'cancel', 'release', 'resync'] as const
 
@@ -69,14 +69,14 @@ do, and does it with --yes.
 })
 
 /** How a signer stands, as the journal has it. */
-type Shown = {
+type SignerRow = {
   readonly signer: Address
   readonly nextNonce: number | null
   readonly safe: readonly SafeReason[]
   readonly open: readonly Pick<Slot, 'nonce' | 'state' | 'closing'>[]
 }
 
-async function show(place: Place, json: boolean, io: Io): Promise<number> {
+async function show(place: KeeperPlace, json: boolean, io: Io): Promise<number> {
   const all = await readJournal(place, (journal) => readAll(journal, place))
   if (json) io.out(all.map((each) => `${JSON.stringify(each)}\n`).join(''))
   else io.out(all.length === 0 ? 'No signer yet.\n' : all.map(textOf).join('\n'))
@@ -84,17 +84,17 @@ async function show(place: Place, json: boolean, io: Io): Promise<number> {
 }
 
 /** A chain and signers on it. */
-type Known = { readonly chainId: number; readonly addresses: readonly Address[] }
+type ChainSigners = { readonly chainId: number; readonly addresses: readonly Address[] }
 
 /** Of a fleet, those of its configuration: each instance holds but some. */
-async function signersOf(journal: JournalReads, { shared }: Place): Promise<Known | null> {
+async function signersOf(journal: JournalReads, { shared }: KeeperPlace): Promise<ChainSigners | null> {
   if (shared !== undefined) return { chainId: shared.chainId, addresses: shared.signers }
   const { SIGNERS_KEY } = await import('../../keeper/records/records.ts')
   const text = await journal.getValue(SIGNERS_KEY)
   return text === null ? null : JSON.parse(text)
 }
 
-async function readAll(journal: JournalReads, place: Place): Promise<readonly Shown[]> {
+async function readAll(journal: JournalReads, place: KeeperPlace): Promise<readonly SignerRow[]> {
   const known = await signersOf(journal, place)
   if (known === null) return []
   const { chainId, addresses } = known
@@ -116,7 +116,7 @@ async function readAll(journal: JournalReads, place: Place): Promise<readonly Sh
   )
 }
 
-const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
+const textOf = ({ signer: address, nextNonce, safe, open }: SignerRow): string =>
   [
     `${address}  ${safe.length === 0 ? 'at work' : 'SAFE'}  next nonce ${nextNonce ?? 'not known'}`,
     ...safe.flatMap((reason) => [
@@ -131,7 +131,7 @@ const textOf = ({ signer: address, nextNonce, safe, open }: Shown): string =>
   ].join('\n')
 
 /** Say who releases a signer: from the reasons that the journal has now. Throws what reading a key throws. */
-async function releasedBy(place: Place, signer: Address, key: string | undefined): Promise<Identity> {
+async function releasedBy(place: KeeperPlace, signer: Address, key: string | undefined): Promise<Identity> {
   const person = key === undefined ? null : readPersonKey(key)
   return readJournal(place, async (journal) => {
     const { chainId } = (await signersOf(journal, place)) ?? { chainId: 0 }
@@ -141,7 +141,7 @@ async function releasedBy(place: Place, signer: Address, key: string | undefined
 }
 
 /** Give an order to the keeper that runs, and wait for its reply. Throws `order.refused` and `order.not_taken`. */
-const orderAbout = (place: Place, given: SignerOrder, at: string): Promise<string> =>
+const orderAbout = (place: KeeperPlace, given: SignerOrder, at: string): Promise<string> =>
   order(place, async ({ mail }) => {
     const placed = await mail.orderAbout(randomUUID(), given)
     try {

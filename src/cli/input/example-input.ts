@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invariant } from '../../errors.ts'
 import type { ProposalInput } from '../../workflow/proposal.ts'
-import type { Named, OwnAddresses } from './own-addresses.ts'
+import type { NamedAddress, OwnAddresses } from './own-addresses.ts'
 
 /** An input as it may be written, and what else it may be. */
 export type Example = {
@@ -9,7 +9,7 @@ export type Example = {
   /** Where an input has a choice, the other choices as they are written: `action: accept`. */
   readonly others: readonly string[]
   /** Members that name an address: of one that is known there, and those that could be instead of it; or of nobody. */
-  readonly addresses: readonly { readonly member: string; readonly named: readonly Named[] }[]
+  readonly addresses: readonly { readonly member: string; readonly named: readonly NamedAddress[] }[]
 }
 
 /** One share, which has six decimals more than what it is of: of a vault, and of a channel of one. */
@@ -68,7 +68,7 @@ type Writing = {
   readonly fits: Fits
   /** The members of the whole input: they tell what a share is of. */
   readonly about: readonly string[]
-  readonly addresses: { member: string; named: readonly Named[] }[]
+  readonly addresses: { member: string; named: readonly NamedAddress[] }[]
 }
 
 function objectOf({ shape }: z.ZodObject, path: string, writing: Writing): ProposalInput {
@@ -107,15 +107,15 @@ function figuresOf(name: string, about: readonly string[]): readonly unknown[] {
 }
 
 /** Whose address a member may be, beginning with one that it has not had; nobody's that the policy would not take. */
-function turnedOf(name: string, path: string, { own, fits, addresses }: Writing): readonly Named[] {
-  const fitting = (all: readonly Named[]) => all.filter(({ address }) => fits(path, address))
+function turnedOf(name: string, path: string, { own, fits, addresses }: Writing): readonly NamedAddress[] {
+  const fitting = (all: readonly NamedAddress[]) => all.filter(({ address }) => fits(path, address))
   const named = own.of(name)
   const likely = fitting(named)
   // What fits, whatever it is, where neither those nor an address that nobody has does.
   const isOpen = fits(path, `0x${'1'.repeat(40)}`)
   const known = likely.length > 0 ? likely : isOpen ? named : fitting(own.others)
   const before = addresses.filter(({ member }) => member === name).length
-  return known.map((_, index) => known[(index + before) % known.length] as Named)
+  return known.map((_, index) => known[(index + before) % known.length] as NamedAddress)
 }
 
 const choicesOf = (choice: z.core.$ZodType): readonly string[] =>

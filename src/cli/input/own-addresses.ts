@@ -11,14 +11,14 @@ import type { WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { GivenPlace } from '../target/place.ts'
 
 /** An address of a keeper's run configuration, lower case, as a person knows it: by its name there, by its symbol, or by its role. */
-export type Named = { readonly name: string; readonly address: Address }
+export type NamedAddress = { readonly name: string; readonly address: Address }
 
 /** What of a keeper's own an input may name. */
 export type OwnAddresses = {
   /** By the name of a member, the likeliest first; empty where nothing is known. */
-  readonly of: (member: string) => readonly Named[]
+  readonly of: (member: string) => readonly NamedAddress[]
   /** Whatever else a policy may list: signers, those of other roles first, and all that is pinned. */
-  readonly others: readonly Named[]
+  readonly others: readonly NamedAddress[]
 }
 
 /** A run configuration as an example is written by it. */
@@ -28,8 +28,8 @@ export type OwnConfig = {
   /** Of the role; null where it is not configured. */
   readonly signer: Address | null
   /** Each by its role. */
-  readonly signers: readonly Named[]
-  readonly vaults: readonly Named[]
+  readonly signers: readonly NamedAddress[]
+  readonly vaults: readonly NamedAddress[]
 }
 
 const held = z.looseObject({ address: addr })
@@ -75,7 +75,7 @@ export function ownConfigAt(
   const file = config ?? join(directory ?? DEFAULT_DIRECTORY, 'run.yaml')
   if (config === undefined && !existsSync(file)) return null
   const { deployment: pins, agents } = checkYaml(loadYaml(file), known)
-  const signers = agents.flatMap(({ role: name, signer: { kms, keystore } }): readonly Named[] => {
+  const signers = agents.flatMap(({ role: name, signer: { kms, keystore } }): readonly NamedAddress[] => {
     const address = (kms ?? keystore)?.address
     return address === undefined ? [] : [{ name, address }]
   })
@@ -84,7 +84,7 @@ export function ownConfigAt(
   const assets = (pins?.assets ?? []).map(({ symbol: name, address }) => ({ name, address }))
   const [vaults, contracts] = [called(pins?.vaults), called(pins?.contracts)]
   const [markets, funds] = [called(pins?.markets), called(pins?.funds)]
-  const lists: readonly (readonly [RegExp, readonly Named[]])[] = [
+  const lists: readonly (readonly [RegExp, readonly NamedAddress[]])[] = [
     [/^vaultAddress$/, vaults],
     [/^marketAddress(es)?$/, markets],
     [/^fundAddress$/, funds],
@@ -102,4 +102,4 @@ export function ownConfigAt(
 
 const called = (
   list: readonly { readonly name?: string | undefined; readonly address: Address }[] = [],
-): readonly Named[] => list.map(({ name, address }) => ({ name: name ?? address, address }))
+): readonly NamedAddress[] => list.map(({ name, address }) => ({ name: name ?? address, address }))

@@ -8,16 +8,16 @@ import { type Hold, isHeld, REJECTED, type Workflow } from '../../workflow/workf
 import { type Io, usageError } from '../parse/command.ts'
 import { EXIT } from '../parse/exit-codes.ts'
 import { author } from '../target/author.ts'
-import { type GivenPlace, isFleet, type Place, placeOf, placeText } from '../target/place.ts'
+import { type GivenPlace, isFleet, type KeeperPlace, placeOf, placeText } from '../target/place.ts'
 import { heldUpText } from './held-up.ts'
 import { order } from './order-desk.ts'
 import { identify, keyToSign, readPersonKey, type Signing } from './person-key.ts'
 
 /** A workflow that waits for a person. */
-export type Held = Workflow & { readonly hold: Hold }
+export type HeldWorkflow = Workflow & { readonly hold: Hold }
 
 /** What is answered, and by whose key. */
-type Answered = Signing & {
+type SignedAnswer = Signing & {
   readonly id: string
   /** The hash of what the person read; absent where whatever waits is to end. */
   readonly shownHash?: string
@@ -33,7 +33,7 @@ type Answered = Signing & {
 export async function answerHeld(
   verdict: 'approve' | 'reject',
   given: GivenPlace,
-  { id, shownHash, ...signing }: Answered,
+  { id, shownHash, ...signing }: SignedAnswer,
   io: Io,
 ): Promise<number> {
   const place = await placeOf(given, io)
@@ -65,7 +65,7 @@ export async function answerHeld(
  */
 export async function takeBack(
   given: GivenPlace,
-  { id, ...signing }: Omit<Answered, 'shownHash'>,
+  { id, ...signing }: Omit<SignedAnswer, 'shownHash'>,
   io: Io,
 ): Promise<number> {
   const place = await placeOf(given, io)
@@ -87,7 +87,7 @@ export async function takeBack(
 }
 
 /** Say that nobody takes an answer now, where that is so. Who works in a fleet is known to its Redis alone. */
-function heard(place: Place, until: string, io: Io): number {
+function heard(place: KeeperPlace, until: string, io: Io): number {
   if (isFleet(place) || keeperAt(place.directory).state === 'running') return EXIT.done
   io.err(`No keeper runs in ${printable(place.directory)} now: its next start takes the answer${until}.\n`)
   return EXIT.noKeeper
@@ -96,7 +96,12 @@ function heard(place: Place, until: string, io: Io): number {
 const DOES = { approve: 'approves', reject: 'rejects', take_back: 'takes back the no to' } as const
 
 /** Say who answers; with a key, only once the person has said that it may sign that. */
-async function answerBy(verdict: Verdict, workflow: Held, signing: Signing, io: Io): Promise<Identity> {
+async function answerBy(
+  verdict: Verdict,
+  workflow: HeldWorkflow,
+  signing: Signing,
+  io: Io,
+): Promise<Identity> {
   const { id, proposal, hold } = workflow
   const says = `${DOES[verdict]} workflow ${id}, ${proposal.summary}, hash ${hold.hash}`
   const own = signing.keyFile === undefined ? {} : { name: readPersonKey(signing.keyFile).name }
@@ -109,7 +114,7 @@ async function answerBy(verdict: Verdict, workflow: Held, signing: Signing, io: 
 function checkPerson(
   verdict: Verdict,
   { user, name }: Pick<Identity, 'user' | 'name'>,
-  { hold }: Held,
+  { hold }: HeldWorkflow,
 ): void {
   const { approvers, askedBy, quorum } = hold.shown
   if (approvers === null) return
@@ -136,7 +141,7 @@ function checkPerson(
  * @param at what leads a command to where it was read.
  * @throws RolekeeperError `usage` for one that does not wait, and for a record that its hash does not name.
  */
-export async function findHeld(journal: JournalReads, id: string, at: string): Promise<Held> {
+export async function findHeld(journal: JournalReads, id: string, at: string): Promise<HeldWorkflow> {
   const workflow = await findWorkflow(journal, id, at)
   const { hold } = workflow
   if (!isHeld(workflow) || hold === undefined) {

@@ -9,7 +9,7 @@ import {
 } from '../../ops/control.ts'
 import { pathText } from '../../ops/directory.ts'
 import type { Hold, Workflow } from '../../workflow/workflow.ts'
-import type { Place } from '../target/place.ts'
+import type { KeeperPlace } from '../target/place.ts'
 
 /**
  * Say what keeps a workflow from beginning though it is approved: who pulled which switch of its keeper's machine or of its
@@ -31,7 +31,7 @@ export async function heldUpText(
   return `${message} Until then what is approved waits; it expires at ${new Date(hold.untilMs).toISOString()}.`
 }
 
-type At = Pick<Place, 'directory' | 'shared' | 'file'>
+type At = Pick<KeeperPlace, 'directory' | 'shared' | 'file'>
 
 async function controlAt({ directory, shared }: At): Promise<Control> {
   const found = readControl(directory)

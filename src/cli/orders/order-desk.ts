@@ -1,13 +1,13 @@
 import type { JournalReads } from '../../journal/journal.ts'
 import { readJournal } from '../../journal/open.ts'
 import type { OutgoingMail } from '../../ops/mail.ts'
-import type { Place } from '../target/place.ts'
+import type { KeeperPlace } from '../target/place.ts'
 
 /** A way for orders to who works at a place, and what is read there. */
 export type Desk = { readonly mail: OutgoingMail; readonly journal: JournalReads }
 
 /** Order something at a place: of the keeper of its directory, or of the fleet that it is in. Throws what `work` throws. */
-export const order = <T>(place: Place, work: (desk: Desk) => Promise<T>): Promise<T> =>
+export const order = <T>(place: KeeperPlace, work: (desk: Desk) => Promise<T>): Promise<T> =>
   readJournal(place, async (journal) => {
     const mail = await openMail(place, journal)
     try {
@@ -17,7 +17,7 @@ export const order = <T>(place: Place, work: (desk: Desk) => Promise<T>): Promis
     }
   })
 
-async function openMail({ directory, shared }: Place, journal: JournalReads): Promise<OutgoingMail> {
+async function openMail({ directory, shared }: KeeperPlace, journal: JournalReads): Promise<OutgoingMail> {
   if (shared === undefined) {
     const { fileOutgoing } = await import('../../ops/mail.ts')
     return fileOutgoing(directory, journal)

@@ -6,7 +6,7 @@ import { agentRoleOf } from '../../service/contract/workflow-types.ts'
 import { decimal as exactly } from '../../units.ts'
 
 /** A report that an oracle has taken, and what it is the oracle of. */
-export type Reported = {
+export type FiledReport = {
   readonly oracle: Address
   readonly asset: Address
   readonly decimals: number
@@ -25,7 +25,7 @@ const RESTATES = 'role.nav_reporter.navReportSignAndSubmit'
  * @param label why; the report carries it for ever.
  * @throws RolekeeperError `restate.value_invalid` for what is no value of the oracle's decimals, or the same value.
  */
-export function restatementOf(reported: Reported, valueText: string, label: string): SubmissionDraft {
+export function restatementOf(reported: FiledReport, valueText: string, label: string): SubmissionDraft {
   const { oracle, asset, decimals, reportType, valuationTimeS } = reported
   const [, fraction = ''] = valueText.split('.')
   const value =

@@ -11,7 +11,7 @@ import { keeperAt } from '../../journal/directory/presence.ts'
 import type { Transition } from '../../journal/journal.ts'
 import type { Keeper } from '../../keeper/keeper.ts'
 import { DEFAULT_DIRECTORY, pathText } from '../../ops/directory.ts'
-import type { Submitted } from '../../ops/mail.ts'
+import type { SubmittedWorkflow } from '../../ops/mail.ts'
 import type { SubmissionDraft } from '../../ops/orders.ts'
 import { native } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
@@ -122,7 +122,7 @@ async function createOwnKeeper(config: RunConfig, io: Io): Promise<Keeper> {
 }
 
 /** Show each state that a workflow reaches, until its end. */
-async function follow({ workflowId }: Submitted, { journal }: Desk, show: Show): Promise<Workflow> {
+async function follow({ workflowId }: SubmittedWorkflow, { journal }: Desk, show: Show): Promise<Workflow> {
   let shown = 0
   let shownHash: string | null = null
   for (;;) {

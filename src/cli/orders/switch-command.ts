@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { printable } from '../../errors.ts'
-import { type Pulled, readControl, type Switch, setControl } from '../../ops/control.ts'
+import { type ActiveSwitch, readControl, type Switch, setControl } from '../../ops/control.ts'
 import { DEFAULT_DIRECTORY } from '../../ops/directory.ts'
 import { type Command, command, type Io, usageError } from '../parse/command.ts'
 import { EXIT } from '../parse/exit-codes.ts'
@@ -11,7 +11,7 @@ import { type GivenPlace, isFleet, PLACE, placeOf, placeText } from '../target/p
 import { DONE, type Order, switchAll } from './switch-fleet.ts'
 
 /** What a switch command is. */
-type Parts = {
+type SwitchSpec = {
   readonly name: string
   readonly switch: Switch
   readonly on: boolean
@@ -23,7 +23,7 @@ type Parts = {
 const REASON_MAX = 500
 
 /** Make the command that turns the kill switch or the pause of a keeper or a whole fleet on or off. */
-export const switchCommand = (parts: Parts): Command =>
+export const switchCommand = (parts: SwitchSpec): Command =>
   command({
     name: parts.name,
     usage: `${parts.switch === 'pause' ? '[ROLE] ' : ''}[--reason TEXT] [--config FILE | --directory DIR] [--json]`,
@@ -80,13 +80,13 @@ async function give(order: Order, given: GivenPlace, json: boolean, io: Io): Pro
   return there.state === 'running' ? EXIT.done : EXIT.noKeeper
 }
 
-const mineIn = (was: readonly Pulled[], { switch: which, role }: Order) =>
+const mineIn = (was: readonly ActiveSwitch[], { switch: which, role }: Order) =>
   was.find((each) => each.switch === which && each.role === role)
 
 type Result = {
   readonly directory: string
   /** What was on before. */
-  readonly was: readonly Pulled[]
+  readonly was: readonly ActiveSwitch[]
   readonly isThere: boolean
 }
 
@@ -112,7 +112,7 @@ function say(order: Order, { directory, was, isThere }: Result, json: boolean, i
 }
 
 /** Write what is on: of whom, by whom, since when and why. Pure. */
-const textOf = ({ switch: which, role, by, atMs, reason }: Pulled): string =>
+const textOf = ({ switch: which, role, by, atMs, reason }: ActiveSwitch): string =>
   [
     DONE[which],
     ...(role === undefined ? [] : [`for the ${role}`]),

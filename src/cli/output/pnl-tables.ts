@@ -1,6 +1,6 @@
 import type { AccountRow } from '../../accounts/balances.ts'
 import { entriesOf } from '../../accounts/entries.ts'
-import type { Reported } from '../../accounts/nav-reports.ts'
+import type { ReportDistance } from '../../accounts/nav-reports.ts'
 import type { At, Opportunity } from '../../accounts/opportunities.ts'
 import { type Period, symbolOf } from '../../accounts/period.ts'
 import type { Group, Result } from '../../accounts/results.ts'
@@ -196,7 +196,7 @@ const dataOf = (name: string, at: At | null): readonly (readonly [string, string
 ]
 
 /** Write what was reported, beside what the next report says. Pure. */
-export const reportTable = (reports: readonly Reported[]): Table => ({
+export const reportTable = (reports: readonly ReportDistance[]): Table => ({
   columns: ['subject', 'valued at', 'value', 'next value', 'bps', 'workflow', 'transaction'],
   rows: reports.map(({ id, subject, valuedAtS, value, decimals, nextValue, nextBps, hashes }) => {
     const valuedAt = new Date(Number(valuedAtS) * 1_000).toISOString()

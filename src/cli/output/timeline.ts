@@ -44,7 +44,7 @@ export function createTimeline({
   readonly link?: (() => string | null) | undefined
   readonly known: Deployment
 }): Timeline {
-  const seen: Seen = {
+  const seen: DrawnSoFar = {
     beganMs: null,
     drawnMs: 0,
     prices: new Map(),
@@ -93,7 +93,7 @@ function together(events: readonly KeeperEvent[]): readonly (Exclude<KeeperEvent
   return joined
 }
 
-function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
+function drawSlots(event: SlotsEvent, seen: DrawnSoFar): readonly Row[] {
   const { id, state, durationMs, nonces, purpose, hash, blockNumber } = event
   if (seen.roles.size > 1 && state !== 'reopened') return []
   const parts = [
@@ -107,7 +107,7 @@ function drawSlots(event: SlotsEvent, seen: Seen): readonly Row[] {
 }
 
 /** What was drawn so far, as far as the next line depends on it. */
-type Seen = {
+type DrawnSoFar = {
   beganMs: number | null
   drawnMs: number
   readonly prices: Map<string, bigint>
@@ -121,7 +121,7 @@ type Seen = {
   readonly known: Deployment
 }
 
-function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: Seen, atMs: number): readonly Row[] {
+function draw(event: Exclude<KeeperEvent, SlotEvent>, seen: DrawnSoFar, atMs: number): readonly Row[] {
   switch (event.type) {
     case 'ready': {
       for (const { role } of event.signers) seen.roles.add(role)
@@ -208,7 +208,7 @@ function drawControl({ verb, role, by, reason }: ControlEvent): Row {
   return row(mark, word, clean(`${what}, by ${who}${reason === null ? '' : `: ${reason}`}`), colour)
 }
 
-function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: Seen): readonly Row[] {
+function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: DrawnSoFar): readonly Row[] {
   const price = BigInt(priceWad)
   const before = seen.prices.get(marketId)
   const moved = before === undefined ? 0n : price - before
@@ -220,7 +220,7 @@ function drawPrice({ marketId, symbol, priceWad }: PriceEvent, seen: Seen): read
   return [row(moved === 0n ? '·' : moved > 0n ? '▲' : '▼', 'price', text, 'gray')]
 }
 
-function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: Seen): readonly Row[] {
+function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: DrawnSoFar): readonly Row[] {
   const before = seen.healths.get(subject)
   seen.healths.set(subject, healthFactorWad)
   const wasUnder = before !== undefined && BigInt(before) < WAD
@@ -235,7 +235,7 @@ function drawHealth({ subject, healthFactorWad }: HealthEvent, seen: Seen): read
   ]
 }
 
-const about = (subject: string, { known }: Seen) => clean(subjectName(subject, known))
+const about = (subject: string, { known }: DrawnSoFar) => clean(subjectName(subject, known))
 
 /** How an end is drawn; any other is a cross in yellow. */
 const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Colour]>>> = {
@@ -245,7 +245,7 @@ const ENDS: Readonly<Partial<Record<WorkflowEvent['state'], readonly [string, Co
   reverted: ['✗', 'red'],
 }
 
-function drawWorkflow(event: WorkflowEvent, seen: Seen, atMs: number): readonly Row[] {
+function drawWorkflow(event: WorkflowEvent, seen: DrawnSoFar, atMs: number): readonly Row[] {
   const { id, state } = event
   if (state === 'discovered') {
     const what = `${clean(workflowName(event.workflowType))} ${about(event.subject, seen)}`

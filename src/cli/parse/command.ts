@@ -13,7 +13,7 @@ type Option = {
 type Options = Readonly<Record<string, Option>>
 
 /** The options that were given: text for one with a value, true for a switch. */
-type Given<O extends Options> = {
+type GivenOptions<O extends Options> = {
   readonly [name in keyof O]?: O[name] extends { readonly value: string } ? string : true
 }
 
@@ -39,7 +39,7 @@ export type Io = {
 }
 
 /** What a command is, beside what it does. */
-type Parts<O extends Options> = {
+type CommandSpec<O extends Options> = {
   readonly name: string
   /** What follows the name, for example `list | show ID`. */
   readonly usage: string
@@ -49,7 +49,7 @@ type Parts<O extends Options> = {
   /** How many arguments it takes beside its options. */
   readonly argumentsMax: number
   /** @returns the exit code. */
-  readonly run: (given: Given<O>, args: readonly string[], io: Io) => Promise<number>
+  readonly run: (given: GivenOptions<O>, args: readonly string[], io: Io) => Promise<number>
 }
 
 /**
@@ -81,7 +81,7 @@ export const unknownWord = (word: string | undefined, { known, a, asks, fix }: W
     : usageError(`"${printable(word)}" is not ${a}.`, `${perhaps(word, known)}${fix}`)
 
 /** Make a command of its parts; `--help` comes with it. */
-export function command<const O extends Options>(parts: Parts<O>): Command {
+export function command<const O extends Options>(parts: CommandSpec<O>): Command {
   const run = async (args: readonly string[], io: Io) => {
     const { values, positionals } = parse(parts, args)
     if (values.help === true) {
@@ -91,7 +91,7 @@ export function command<const O extends Options>(parts: Parts<O>): Command {
     const [tooMany] = positionals.slice(parts.argumentsMax)
     if (tooMany !== undefined) throw usageError(`There is no place for "${tooMany}".`, seeHelp(parts))
     refusePaths(parts, values)
-    return parts.run(values as Given<O>, positionals, io)
+    return parts.run(values as GivenOptions<O>, positionals, io)
   }
   return Object.assign(run, { options: parts.options, usage: parts.usage })
 }
@@ -121,7 +121,7 @@ function refusePaths({ options }: Described, given: Readonly<Record<string, unkn
 }
 
 /** A command as its help shows it. */
-type Described = Omit<Parts<Options>, 'run'>
+type Described = Omit<CommandSpec<Options>, 'run'>
 
 const seeHelp = ({ name }: Described) => `see: rolekeeper ${name} --help`
 

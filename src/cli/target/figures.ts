@@ -7,7 +7,7 @@ import { RolekeeperError } from '../../errors.ts'
 import { type Deployment, deployment } from '../../service/contract/deployment.ts'
 import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
-import type { GivenPlace, Place } from './place.ts'
+import type { GivenPlace, KeeperPlace } from './place.ts'
 
 const NOTHING = {
   namespace: '',
@@ -23,14 +23,14 @@ const pinned = z.looseObject({ deployment: deployment.optional() })
  * Read what the run configuration of a keeper's records pins, for the names and units of tokens; of a sandbox that has
  * ended, what it left; nothing where only its directory is known. No secret has to be there. Throws what reading it throws.
  */
-export function deploymentAt(given: GivenPlace, place: Place): Deployment {
+export function deploymentAt(given: GivenPlace, place: KeeperPlace): Deployment {
   const named = configOf(given, place)
   const found = existsSync(named) ? checkYaml(loadYaml(named), pinned).deployment : leftBy(place)
   return found ?? NOTHING
 }
 
 /** What a sandbox that has ended left; one of another release may be written otherwise, and only names are missing then. */
-function leftBy({ directory }: Place): Deployment | undefined {
+function leftBy({ directory }: KeeperPlace): Deployment | undefined {
   try {
     return checkYaml(loadYaml(join(directory, 'sandbox', 'pins.json')), pinned).deployment
   } catch (error) {
@@ -40,7 +40,7 @@ function leftBy({ directory }: Place): Deployment | undefined {
 }
 
 /** Name the run configuration of a keeper's records, which need not be there: a sandbox's lies in its directory. Pure. */
-export const configOf = ({ config }: GivenPlace, { file, directory }: Place): string =>
+export const configOf = ({ config }: GivenPlace, { file, directory }: KeeperPlace): string =>
   config ?? (file === '' ? join(directory, 'run.yaml') : file)
 
 /** Write what changed of each token, one line each. Pure. */

@@ -10,7 +10,7 @@ import { type Io, usageError } from '../parse/command.ts'
 import { DIRECTORY } from '../parse/options.ts'
 
 /** Where a keeper's records are: in its directory, or in the Redis that its fleet shares. */
-export type Place = JournalPlace & {
+export type KeeperPlace = JournalPlace & {
   readonly shared?: SharedPlace
   /** The instance of the fleet that works in the directory; absent where none has. */
   readonly instance?: string
@@ -19,10 +19,10 @@ export type Place = JournalPlace & {
 }
 
 /** The same of a fleet. */
-export type FleetPlace = Place & { readonly shared: SharedPlace }
+export type FleetPlace = KeeperPlace & { readonly shared: SharedPlace }
 
 /** Whether the records are a fleet's. Pure. */
-export const isFleet = (place: Place): place is FleetPlace => place.shared !== undefined
+export const isFleet = (place: KeeperPlace): place is FleetPlace => place.shared !== undefined
 
 /** The options that say where the records are. */
 export const PLACE = {
@@ -41,13 +41,16 @@ export function placeText({ config, directory }: GivenPlace): string {
 }
 
 /** What an instance of a fleet leaves in its directory, so that commands find the fleet's records from there. */
-type Left = { readonly config: string; readonly instance: string }
+type InstancePlace = { readonly config: string; readonly instance: string }
 
 const leftFile = (directory: string) => join(directory, 'fleet.json')
 
 /** Leave in a keeper's directory which fleet it works in; take it away where it works in none. Throws `journal.failed`. */
 export function leavePlace(
-  { directory, fleet }: { readonly directory: string; readonly fleet?: Pick<Left, 'instance'> | undefined },
+  {
+    directory,
+    fleet,
+  }: { readonly directory: string; readonly fleet?: Pick<InstancePlace, 'instance'> | undefined },
   file: string,
 ): void {
   try {
@@ -56,7 +59,7 @@ export function leavePlace(
       return
     }
     createFolder(directory)
-    const left: Left = { config: resolve(file), instance: fleet.instance }
+    const left: InstancePlace = { config: resolve(file), instance: fleet.instance }
     writeFileSync(leftFile(directory), JSON.stringify(left), { mode: 0o600 })
   } catch (cause) {
     throw unwritable(directory, cause)
@@ -67,7 +70,7 @@ export function leavePlace(
  * Find the records that a command is about: of a run configuration, or of a directory and the fleet that its instance works
  * in. Throws RolekeeperError `usage` for both, and what loading the configuration throws.
  */
-export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'env'>): Promise<Place> {
+export async function placeOf({ config, directory }: GivenPlace, io: Pick<Io, 'env'>): Promise<KeeperPlace> {
   if (config !== undefined && directory !== undefined) {
     throw usageError(
       '--config and --directory are both given.',
@@ -101,15 +104,15 @@ async function load(file: string, { env }: Pick<Io, 'env'>, known?: string) {
 function asPlace(
   directory: string,
   { shared, file }: { readonly shared?: SharedPlace; readonly file: string },
-  left: Left | null,
-): Place {
+  left: InstancePlace | null,
+): KeeperPlace {
   if (shared === undefined) return { directory, file }
   const { endpoint, fleet } = shared.store
   const instance = left === null ? {} : { instance: left.instance }
   return { directory, file, redis: { endpoint, fleet }, shared, ...instance }
 }
 
-function leftIn(directory: string): Left | null {
+function leftIn(directory: string): InstancePlace | null {
   let text: string
   try {
     text = readFileSync(leftFile(directory), 'utf8')
@@ -117,7 +120,7 @@ function leftIn(directory: string): Left | null {
     return null
   }
   try {
-    const { config, instance }: Partial<Left> = JSON.parse(text)
+    const { config, instance }: Partial<InstancePlace> = JSON.parse(text)
     if (typeof config === 'string' && typeof instance === 'string') return { config, instance }
   } catch {
     // As what follows.

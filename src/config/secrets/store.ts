@@ -52,7 +52,7 @@ export async function openSecrets(
 }
 
 /** A reference, and what its place holds for it. */
-type Found = readonly [text: string, value: string | RolekeeperError]
+type ResolvedSecret = readonly [text: string, value: string | RolekeeperError]
 
 async function createStore(texts: readonly string[], reader: Reader): Promise<SecretStore> {
   const references = [...new Set(texts)].flatMap((text) => {
@@ -60,8 +60,8 @@ async function createStore(texts: readonly string[], reader: Reader): Promise<Se
     return reference === null ? [] : [{ text, reference }]
   })
   const places = Map.groupBy(references, ({ reference }) => placeOfReference(reference))
-  const readAll = async (): Promise<readonly Found[]> => {
-    const found = [...places].map(async ([place, at]): Promise<readonly Found[]> => {
+  const readAll = async (): Promise<readonly ResolvedSecret[]> => {
+    const found = [...places].map(async ([place, at]): Promise<readonly ResolvedSecret[]> => {
       try {
         const content = await reader.read(place)
         return at.map(({ text, reference }) => [text, fieldOf(content, reference, text)])

@@ -40,7 +40,7 @@ export type Approvers = {
 }
 
 /** Find who of the approvers said a text; null when it is none of them, or not proven. Pure. */
-function whoSaid(
+function signerOf(
   text: string,
   { user, name, signature }: Identity,
   { approvers }: Pick<Approvers, 'approvers'>,
@@ -65,7 +65,7 @@ export function askerOf(
 ): Checked<{ readonly asker: string }> {
   const names = Object.keys(known.approvers)
   if (names.length === 0) return { ok: true, asker: by.user }
-  const asker = whoSaid(submissionText(id, contentHash), by, known)
+  const asker = signerOf(submissionText(id, contentHash), by, known)
   if (asker !== null) return { ok: true, asker }
   return refuse(
     'submitter_unproven',
@@ -97,7 +97,7 @@ export function countAnswers(
   const verdicts = answers
     .filter(({ hash }) => hash === hold?.hash)
     .flatMap(({ verdict, hash, by }) => {
-      const name = isAnybody ? by.user : whoSaid(answerText(verdict, id, hash), by, known)
+      const name = isAnybody ? by.user : signerOf(answerText(verdict, id, hash), by, known)
       return name === null ? [] : [{ verdict, name, identity: by }]
     })
   const approved = verdicts.filter(
@@ -120,7 +120,7 @@ export function takenBackBy(
   const names = answers
     .filter(({ verdict, hash }) => verdict === 'take_back' && hash === hold?.hash)
     .flatMap(({ verdict, hash, by }) =>
-      isAnybody ? by.user : (whoSaid(answerText(verdict, id, hash), by, known) ?? []),
+      isAnybody ? by.user : (signerOf(answerText(verdict, id, hash), by, known) ?? []),
     )
   return names[0] ?? null
 }
@@ -142,7 +142,7 @@ export function isApproved(workflow: Pick<Workflow, 'id' | 'proposal' | 'hold'>,
 
 /** Find who of the approvers said a text. Pure. */
 const allWhoSaid = (text: string, given: readonly Identity[], known: Pick<Approvers, 'approvers'>) => [
-  ...new Set(given.flatMap((by) => whoSaid(text, by, known) ?? [])),
+  ...new Set(given.flatMap((by) => signerOf(text, by, known) ?? [])),
 ]
 
 /** Find who of the approvers approved a change of their policy, by its hash. Nobody submitted it to them. Pure. */

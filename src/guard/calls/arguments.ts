@@ -11,7 +11,7 @@ import {
   type Subject,
 } from '../policy/conditions.ts'
 import { figureText } from '../policy/figures.ts'
-import { type Arguments, depthOf, listsOf, memberAt, type Place, placesOf } from '../policy/paths.ts'
+import { type Arguments, depthOf, type ListIndexes, listsOf, memberAt, placesOf } from '../policy/paths.ts'
 import type { Leaf, ValueRule } from '../policy/rule.ts'
 import { asAddress, asValue, type Value } from '../policy/values.ts'
 
@@ -52,10 +52,10 @@ const withFix = ({ message, ...refusal }: Refusal, { op }: Condition): Refusal =
       : message,
 })
 
-type Asked = { readonly place: Place; readonly value: Value | undefined }
+type AskedArgument = { readonly place: ListIndexes; readonly value: Value | undefined }
 
 /** What a request fixes of an argument, at each place that it has; nothing where the request does not tell. */
-function askedOf({ path, tests }: Leaf, leaves: readonly Leaf[], subject: Subject): readonly Asked[] {
+function askedOf({ path, tests }: Leaf, leaves: readonly Leaf[], subject: Subject): readonly AskedArgument[] {
   const lengths = lengthsOf(path, leaves, subject)
   const reference = equalOf(tests)
   // How long a list of the request is, it says whatever its length must equal.
@@ -73,7 +73,7 @@ const equalOf = (tests: readonly Condition[]): Reference | undefined =>
   )[0]
 
 /** How long each list is whose length is at a path, where its elements are compared with lists of the request. */
-function lengthsOf(path: string, leaves: readonly Leaf[], { input }: Subject): readonly Asked[] {
+function lengthsOf(path: string, leaves: readonly Leaf[], { input }: Subject): readonly AskedArgument[] {
   if (!path.endsWith('.length')) return []
   const list = path.slice(0, -'.length'.length)
   const compared = leaves.flatMap((leaf) => {
@@ -90,7 +90,7 @@ function lengthsOf(path: string, leaves: readonly Leaf[], { input }: Subject): r
 
 /** Demand that a list is as long as each list that it is compared with, at every depth. */
 function checkElements(
-  places: readonly Place[],
+  places: readonly ListIndexes[],
   { path, tests }: Leaf,
   rule: ValueRule,
   subject: Subject,
@@ -112,7 +112,7 @@ const shapeOf = (root: unknown, path: string): string =>
   JSON.stringify(listsOf(path).map((list) => placesOf(root, `${list}[]`)))
 
 function checkValues(
-  places: readonly Place[],
+  places: readonly ListIndexes[],
   { path, kind, tests }: Leaf,
   rule: ValueRule,
   subject: Subject,
@@ -134,7 +134,7 @@ function unfit(
     failed,
   }: {
     readonly path: string
-    readonly place: Place
+    readonly place: ListIndexes
     readonly actual: Value | undefined
     readonly failed: Condition
   },
@@ -153,7 +153,7 @@ function unfit(
   )
 }
 
-const describePath = (path: string, place: Place): string =>
+const describePath = (path: string, place: ListIndexes): string =>
   place.reduce((text, index) => text.replace('[]', `[${index}]`), path)
 
 /** Name the refusal of a parameter: `report.revisionLabel` is `parameter_report_revision_label`. */

@@ -5,7 +5,7 @@ import type { TransactionIntent } from '../../service/contract/prepared-workflow
 import type { Attestation, StandingAllowance } from '../../workflow/workflow.ts'
 import type { Reference, Subject } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'
-import { type Arguments, memberAt, type Place, placesOf } from '../policy/paths.ts'
+import { type Arguments, type ListIndexes, memberAt, placesOf } from '../policy/paths.ts'
 import type { Inside, Rule } from '../policy/rule.ts'
 import { asAddress, asUint, asValue, type ValueKind } from '../policy/values.ts'
 import { checkArguments, checkAsked } from './arguments.ts'
@@ -103,7 +103,7 @@ function intentAt(
   { signing: _signing, ...intent }: TransactionIntent,
   args: Arguments,
   { data, target, value }: Inside,
-  place: Place,
+  place: ListIndexes,
 ): TransactionIntent {
   const at = (path: string, kind: ValueKind) => String(asValue(memberAt(args, path, place), kind))
   return {

@@ -17,7 +17,7 @@ import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { clearanceOf } from './clearance.ts'
 import { checkAllowances, checkChanges, checkLogs } from './effects.ts'
 import { checkBlockLag, checkHeadAge } from './freshness.ts'
-import { agreed } from './simulate-agreed.ts'
+import { simulateAgreed } from './simulate-agreed.ts'
 
 /** What the signer is doing already, and what it would offer for gas. */
 export type SignerView = {
@@ -134,7 +134,7 @@ function checkWithoutChain(options: FinalOptions, chainId: number): Checked<Bund
 }
 
 /** What is asked of the chain: by our own judgement of the workflow's type, and around every bundle. */
-type Asked = {
+type ChainQuestions = {
   readonly effects: Effects
   readonly judgement: Judgement
   readonly tokens: TokenReads
@@ -145,7 +145,7 @@ type Asked = {
   readonly after: Reads
 }
 
-function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundle): Checked<Asked> {
+function askChain({ workflow, ruleset }: FinalOptions, { calls, subject }: Bundle): Checked<ChainQuestions> {
   const { proposal } = workflow
   const effects = ruleset.effects.get(proposal.workflowType)
   const sanity = ruleset.sanity.get(proposal.workflowType)
@@ -168,7 +168,7 @@ function checkShown(
     dataFeesWei,
   }: { readonly changes: readonly TokenChange[]; readonly dataFeesWei: readonly bigint[] },
   { calls, subject }: Bundle,
-  { judgement, tokens, effects }: Asked,
+  { judgement, tokens, effects }: ChainQuestions,
   { signer }: FinalOptions,
 ): Refusal | null {
   const allowances = tokens.allowances()
@@ -190,7 +190,7 @@ function checkShown(
 function frameFor(
   { workflow, signer }: FinalOptions,
   { calls }: Bundle,
-  { pins, before, after }: Asked,
+  { pins, before, after }: ChainQuestions,
 ): Frame {
   const bundle = calls.map((call, index) => ({
     from: workflow.signer,
@@ -229,7 +229,7 @@ async function simulate(
 ): Promise<Checked<{ readonly result: SimulationResult }>> {
   const { pending, at } = signer
   try {
-    return await agreed(nodes.simulate({ pending, ...frame, ...(at === undefined ? {} : { at }) }))
+    return await simulateAgreed(nodes.simulate({ pending, ...frame, ...(at === undefined ? {} : { at }) }))
   } catch (error) {
     if (!(error instanceof RolekeeperError) || error.code !== 'node.simulation_rejected') throw error
     if (error.facts.reason === 'insufficient_funds') {

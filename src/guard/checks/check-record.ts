@@ -5,7 +5,7 @@ import type { Ruleset } from '../ruleset.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 
 /** What a record says of a workflow that has nonces. */
-type Recorded = BoundWorkflow & {
+type RecordedWorkflow = BoundWorkflow & {
   readonly prepared?: FrozenAnswer
   readonly clearance?: Clearance
   readonly slots: readonly Slot[]
@@ -15,7 +15,7 @@ type Recorded = BoundWorkflow & {
  * Judge by the rules of now that each payload of a record is a call which they allow, before a key is asked: a record lies in
  * a file or in Redis, where others may write, and what it calls cleared need not be. How old it is was judged by then. Pure.
  */
-export function checkRecord(workflow: Recorded, ruleset: Ruleset): Checked<unknown> {
+export function checkRecord(workflow: RecordedWorkflow, ruleset: Ruleset): Checked<unknown> {
   const { prepared: frozen, clearance, slots } = workflow
   if (frozen === undefined || clearance === undefined) return notCleared('It was never cleared.')
   const prepared = checkPrepared({ workflow, frozen, ruleset, nowMs: clearance.atMs })

@@ -65,8 +65,8 @@ function unaskedOf(
   const asked = (ruleset.effects.get(workflow.proposal.workflowType)?.in ?? []).map(({ token }) =>
     asAddress(token.resolve(subject)),
   )
-  const came = changes.flatMap(({ token, assets }) => (assets > 0n ? token.toLowerCase() : []))
-  return new Set(came.filter((token) => !asked.some((each) => each === token)))
+  const tokensIn = changes.flatMap(({ token, assets }) => (assets > 0n ? token.toLowerCase() : []))
+  return new Set(tokensIn.filter((token) => !asked.some((each) => each === token)))
 }
 
 function payloadOf(

@@ -2,21 +2,21 @@ import { entityIdOf } from '../../service/contract/assumptions.ts'
 import type { WorkflowInput } from '../../service/contract/workflow-types.ts'
 import {
   by,
-  type Changed,
   type ChangesOf,
   changed,
+  type ExpectedChange,
+  type ExpectedField,
   is,
   movesOf,
   type Parties,
-  type Wanted,
 } from './expected-changes.ts'
 
-const GROWS: Wanted = { counts: 'gte' }
-const SHRINKS: Wanted = { counts: 'lte' }
-const figure = (value: number | string): Wanted => is(String(BigInt(value)))
-const named = (address: string): Wanted => is(address.toLowerCase())
+const GROWS: ExpectedField = { counts: 'gte' }
+const SHRINKS: ExpectedField = { counts: 'lte' }
+const figure = (value: number | string): ExpectedField => is(String(BigInt(value)))
+const named = (address: string): ExpectedField => is(address.toLowerCase())
 
-const listingOf = (input: WorkflowInput<'role.vault_owner.attachMarketToVault'>): readonly Changed[] =>
+const listingOf = (input: WorkflowInput<'role.vault_owner.attachMarketToVault'>): readonly ExpectedChange[] =>
   changed('vault_listing', entityIdOf(input.vaultAddress, input.marketAddress), {
     approved: is(true),
     allocationEnabled: is(input.allocationEnabled),
@@ -24,14 +24,14 @@ const listingOf = (input: WorkflowInput<'role.vault_owner.attachMarketToVault'>)
     relativeCapBps: figure(input.relativeCapBps),
   })
 
-const roleOf = (vault: string, role: string, account: string, granted: boolean): readonly Changed[] =>
+const roleOf = (vault: string, role: string, account: string, granted: boolean): readonly ExpectedChange[] =>
   changed('vault_role', entityIdOf(vault, role, account), { granted: is(granted) })
 
 function ownerOf(
   input: WorkflowInput<'role.vault_owner.vaultOwnerTransferUpdate'>,
   { self }: Parties,
-): readonly Changed[] {
-  const becomes = (fields: Changed['fields']) =>
+): readonly ExpectedChange[] {
+  const becomes = (fields: ExpectedChange['fields']) =>
     changed('vault_owner', entityIdOf(input.vaultAddress), fields)
   switch (input.action) {
     case 'offer':
@@ -114,7 +114,7 @@ const deposited = ({ wrapperAddress, receiverAddress }: Deposit) =>
 const redeemed = ({ wrapperAddress }: Redeem, { self }: Parties) =>
   changed('wrapper_position', entityIdOf(wrapperAddress, self), { shares: SHRINKS })
 
-const holds = (vault: string, wallet: string, shares: Wanted) =>
+const holds = (vault: string, wallet: string, shares: ExpectedField) =>
   changed('vault_position', entityIdOf(vault, wallet), { shares })
 
 /** Assumed: what is done with channels and with shares changes, as in {@link CHANGES_BY_HAND}. */

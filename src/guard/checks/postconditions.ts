@@ -19,13 +19,13 @@ import { isMetadata } from '../../workflow/metadata.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { CHANGES_BY_HAND } from './expected-by-hand.ts'
-import { atLeast, by, type Changed, changed, is, movesOf, type Parties } from './expected-changes.ts'
+import { atLeast, by, changed, type ExpectedChange, is, movesOf, type Parties } from './expected-changes.ts'
 
 function mobilityOf(
   input: WorkflowInput<'role.asset_manager.vaultShareMobilityManagerAction'>,
-): readonly Changed[] {
+): readonly ExpectedChange[] {
   const { vaultAddress } = input
-  const ofVault = (fields: Changed['fields'] = {}) =>
+  const ofVault = (fields: ExpectedChange['fields'] = {}) =>
     changed('vault_share_mobility', vaultAddress, { mobilityEpoch: { counts: 'gte' }, ...fields })
   switch (input.action) {
     case 'pause':
@@ -47,14 +47,14 @@ function timeOf(seconds: string): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-const bidBecomes = (desk: string, bidId: string, fields: Changed['fields']) =>
+const bidBecomes = (desk: string, bidId: string, fields: ExpectedChange['fields']) =>
   changed('rfq_bid', tradeEntityId(desk, bidId), fields)
 
 /**
  * Assumed: what the workflows of our roles change, named by their input as `entityIdOf` says. A total or a count is the
  * service's own, from when it began to count: of those only the direction is ours.
  */
-const CHANGES = new Map<WorkflowType, (input: unknown, parties: Parties) => readonly Changed[]>([
+const CHANGES = new Map<WorkflowType, (input: unknown, parties: Parties) => readonly ExpectedChange[]>([
   by('role.liquidator.liquidate', ({ marketAddress, vaultAddress, borrowerAddress }) =>
     changed('credit_facility', facilityEntityId(marketAddress, vaultAddress, borrowerAddress), {
       debtShares: { counts: 'lte' },
@@ -164,13 +164,16 @@ export function checkPostconditions(
 function checkAllShown(
   postconditions: readonly CanonicalPostcondition[],
   workflowType: WorkflowType,
-  changes: readonly Changed[],
+  changes: readonly ExpectedChange[],
 ): Refusal | null {
-  const unsaid = changes
+  const undeclared = changes
     .flatMap(({ fields }) => Object.keys(fields))
     .find((field) => !postconditions.some((one) => one.field === field))
-  if (unsaid === undefined) return null
-  return refuse('postcondition_absent', `No postcondition says ${unsaid} of what this ${workflowType} saves.`)
+  if (undeclared === undefined) return null
+  return refuse(
+    'postcondition_absent',
+    `No postcondition says ${undeclared} of what this ${workflowType} saves.`,
+  )
 }
 
 function isAbout({ entityId }: CanonicalPostcondition, ours: ReadonlySet<string>): boolean {
@@ -180,7 +183,7 @@ function isAbout({ entityId }: CanonicalPostcondition, ours: ReadonlySet<string>
 
 const isAddressText = (part: string): boolean => addr.safeParse(part).success
 
-function isShown({ field, expected }: CanonicalPostcondition, fields: Changed['fields']): boolean {
+function isShown({ field, expected }: CanonicalPostcondition, fields: ExpectedChange['fields']): boolean {
   const wanted = Object.hasOwn(fields, field) ? fields[field] : undefined
   if (wanted === undefined) return false
   if ('is' in wanted) return isDeepStrictEqual(expected, wanted.is)

@@ -11,7 +11,7 @@ import type { Ruleset } from '../ruleset.ts'
 import { contractsOf } from './bundle-reads.ts'
 import { type BoundWorkflow, checkPrepared } from './check-prepared.ts'
 import { checkHeadAge } from './freshness.ts'
-import { agreed } from './simulate-agreed.ts'
+import { simulateAgreed } from './simulate-agreed.ts'
 
 /**
  * Look once more right before the first send: the rules are those it was cleared by, age and expiry still hold, our
@@ -67,7 +67,7 @@ export async function lookNow(
   if (unpinned !== null) return unpinned
   const pins = askPins(contractsOf(calls, effects, subject, reads.calls), reads)
   const { codeAt, slots } = pins
-  const looked = await agreed(
+  const looked = await simulateAgreed(
     nodes.simulate({ pending: [], before: reads.calls, bundle: [], after: [], codeAt, slots }),
   )
   if (!looked.ok) return looked

@@ -5,7 +5,7 @@ import { type Checked, RolekeeperError, refuse } from '../../errors.ts'
  * Wait for a simulation, and refuse where the nodes show different ones: what is not agreed on decides nothing about
  * money. Throws what else the nodes throw.
  */
-export async function agreed(
+export async function simulateAgreed(
   simulating: Promise<SimulationResult>,
 ): Promise<Checked<{ readonly result: SimulationResult }>> {
   try {

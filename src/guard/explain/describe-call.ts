@@ -1,13 +1,13 @@
 import type { ClearedCall } from '../calls/call.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { figureText } from '../policy/figures.ts'
-import type { Place } from '../policy/paths.ts'
+import type { ListIndexes } from '../policy/paths.ts'
 import { whoOf } from './show.ts'
 
-type Say = (value: bigint, path: string, place: Place) => string
+type Say = (value: bigint, path: string, place: ListIndexes) => string
 
 /** Write a decoded value as text: lists and structures by their members. Pure. */
-function shown(value: unknown, path: string, place: Place, say: Say): string {
+function shown(value: unknown, path: string, place: ListIndexes, say: Say): string {
   if (typeof value === 'bigint' || typeof value === 'number') return say(BigInt(value), path, place)
   if (Array.isArray(value)) {
     return `[${value.map((each, index) => shown(each, `${path}[]`, [...place, index], say)).join(', ')}]`

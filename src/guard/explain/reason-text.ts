@@ -166,7 +166,7 @@ export function reasonText(
 }
 
 /** What figures are about. */
-type About = Pick<Subject, 'input' | 'market' | 'fund'> & {
+type FigureContext = Pick<Subject, 'input' | 'market' | 'fund'> & {
   readonly reason: Reason
   readonly vault: Deployment['vaults'][number] | null
 }
@@ -190,7 +190,7 @@ const inWords = (name: string) =>
     .replace(/(?<=[a-z])[A-Z]/g, ' $&')
     .toLowerCase()
 
-function figureOf(whole: string, value: Reason[string], about: About, known: Deployment): string {
+function figureOf(whole: string, value: Reason[string], about: FigureContext, known: Deployment): string {
   const name = whole.slice(whole.lastIndexOf(' ') + 1)
   if (name === 'near') return `${(Number(value) * 100).toFixed(2)} %`
   if (!isFigure(value)) return wordOf(name, String(value), known)
@@ -220,7 +220,7 @@ const wordOf = (name: string, text: string, { assets }: Deployment): string =>
 /** The token that an amount is of: by the reason, the market, the fund or the vault that it is about. */
 function assetOf(
   name: string,
-  { reason, market, fund, vault }: About,
+  { reason, market, fund, vault }: FigureContext,
   { assets }: Deployment,
 ): Deployment['assets'][number] | undefined {
   const find = (token: unknown) => assets.find(({ address }) => address === token)

@@ -4,7 +4,7 @@ import type { Deployment } from '../../service/contract/deployment.ts'
 import { WORKFLOW_CATALOGUE, type WorkflowType } from '../../service/contract/workflow-types.ts'
 import { baseUnits, duration, exactNative, exactTokens, exactUsd } from '../../units.ts'
 import type { Reason } from '../../workflow/proposal.ts'
-import type { Shown, ShownArgument, ShownCall, ShownChange } from '../../workflow/shown.ts'
+import type { ApprovalView, ShownArgument, ShownCall, ShownChange } from '../../workflow/shown.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { type Approvers, mayApprove } from '../approval/approvers.ts'
 import { subjectOf } from '../checks/check-request.ts'
@@ -19,7 +19,7 @@ import {
 } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'
 import { figureText } from '../policy/figures.ts'
-import { memberAt, type Place } from '../policy/paths.ts'
+import { type ListIndexes, memberAt } from '../policy/paths.ts'
 import { type Leaf, type Rule, rulesFor, testsOf, type ValueRule } from '../policy/rule.ts'
 import { asAddress, asUint, type Value } from '../policy/values.ts'
 import type { Ruleset } from '../ruleset.ts'
@@ -42,7 +42,7 @@ export function show(
   { role, proposal, signer }: Pick<Workflow, 'role' | 'proposal' | 'signer'>,
   ruleset: Ruleset,
   known: Approvers,
-): Omit<Shown, 'day'> {
+): Omit<ApprovalView, 'day'> {
   const { workflowType, input, exposure, reason } = proposal
   const found = subjectOf(proposal, signer, ruleset)
   const effects = ruleset.effects.get(workflowType)
@@ -176,7 +176,7 @@ function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
 
 const WORDS = { eq: '', min: 'at least ', max: 'at most ' } as const
 
-function showTests(leaf: Leaf, place: Place, scene: Scene): string {
+function showTests(leaf: Leaf, place: ListIndexes, scene: Scene): string {
   const { path } = leaf
   const tests = testsOf(leaf)
   const exact = tests.find(({ op }) => op === 'eq')
@@ -184,7 +184,7 @@ function showTests(leaf: Leaf, place: Place, scene: Scene): string {
 }
 
 /** Say what a test demands of the value at a path, with its unit. Pure. */
-export function showTest(test: Condition, path: string, place: Place, scene: Scene): string {
+export function showTest(test: Condition, path: string, place: ListIndexes, scene: Scene): string {
   const { subject, ruleset } = scene
   // What is compared with another argument, or in part, has no value of its own before there is a call.
   const isPlain =
@@ -202,7 +202,7 @@ export function showTest(test: Condition, path: string, place: Place, scene: Sce
   return `${WORDS[test.op]}${showValue(reference, path, place, scene)}`
 }
 
-function showValue(reference: Reference, path: string, place: Place, scene: Scene): string {
+function showValue(reference: Reference, path: string, place: ListIndexes, scene: Scene): string {
   const { subject } = scene
   const value = reference.resolve(subject, place)
   if (value === undefined) return 'NOTHING that is known'
@@ -223,7 +223,7 @@ export function showLike(
   value: Value,
   reference: string,
   path: string,
-  place: Place,
+  place: ListIndexes,
   { subject, ruleset, approved }: Scene,
   stated?: unknown,
 ): string {

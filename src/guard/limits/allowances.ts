@@ -1,6 +1,6 @@
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import { span, usd } from '../../readable.js'
-import { type Used, type Uses, usedBy } from '../../workflow/uses.ts'
+import { type Uses, type UseTotals, usedBy } from '../../workflow/uses.ts'
 import type { Allowance, UseKind } from '../policy/allowances.ts'
 import { BUDGET_MS, partOf, type UsedParts } from './budget.ts'
 
@@ -9,13 +9,13 @@ type UsingRow = {
   readonly atMs: number
   readonly usdMicros: bigint
   readonly uses?: Uses
-  readonly used?: ReadonlyMap<string, Used>
+  readonly used?: ReadonlyMap<string, UseTotals>
 }
 
 /** A use of the past. */
-type Use = Used & { readonly atMs: number }
+type Use = UseTotals & { readonly atMs: number }
 
-type Past = readonly { readonly atMs: number; readonly used: ReadonlyMap<string, Used> }[]
+type Past = readonly { readonly atMs: number; readonly used: ReadonlyMap<string, UseTotals> }[]
 
 const MINUTE_MS = 60_000
 
@@ -81,7 +81,7 @@ export function usedOfAllowances(
 }
 
 /** What may be about anything. */
-const OF_ANY: ReadonlyMap<string, Used> = new Map([['', { usdMicros: 0n, calls: 0 }]])
+const OF_ANY: ReadonlyMap<string, UseTotals> = new Map([['', { usdMicros: 0n, calls: 0 }]])
 
 /** The claims of a day. Those of a minute may be one row: to the end of its minute each, or until now. */
 const pastOf = (rows: readonly UsingRow[], nowMs: number): Past =>
@@ -100,7 +100,7 @@ const endOfMinute = (atMs: number) => (Math.floor(atMs / MINUTE_MS) + 1) * MINUT
 /** Of what an allowance has to be judged, with what was used of it; the empty name stands for what nothing known was used of. */
 function judgedBy(
   { of, name }: Allowance,
-  asked: ReadonlyMap<string, Used>,
+  asked: ReadonlyMap<string, UseTotals>,
   past: Past,
 ): ReadonlyMap<string, readonly Use[]> {
   const isUnknown = asked.has('') || asked.has(of)
@@ -109,7 +109,7 @@ function judgedBy(
   return new Map(names.map((each) => [each, usesOf([`${of} ${each}`], past)]))
 }
 
-const namesIn = (of: UseKind, used: ReadonlyMap<string, Used>): readonly string[] =>
+const namesIn = (of: UseKind, used: ReadonlyMap<string, UseTotals>): readonly string[] =>
   [...used.keys()].flatMap((use) => (use.startsWith(`${of} `) ? [use.slice(of.length + 1)] : []))
 
 /** What was used of everything of a kind that has a name, in one pass: a day may know thousands of borrowers. */
@@ -138,7 +138,7 @@ function usesOf(names: readonly string[], past: Past): readonly Use[] {
   return found
 }
 
-const callsOf = (names: readonly string[], used: ReadonlyMap<string, Used>): number =>
+const callsOf = (names: readonly string[], used: ReadonlyMap<string, UseTotals>): number =>
   names.reduce((sum, name) => sum + (used.get(name)?.calls ?? 0), 0)
 
 function judge(

@@ -29,14 +29,14 @@ export type WorthOptions = {
 }
 
 /** Base units of a token, or wei where it is null. */
-type Held = { readonly token: Address | null; readonly assets: bigint }
+type HeldAmount = { readonly token: Address | null; readonly assets: bigint }
 /** The same at one of the deployment's contracts. */
-type HeldAt = Held & { readonly at: Address }
-type Asked<T = Held> = () => readonly T[]
+type HeldAt = HeldAmount & { readonly at: Address }
+type AmountsOf<T = HeldAmount> = () => readonly T[]
 
 /** What is owned at one block, and what a whole token was worth there, in millionths of a dollar. */
-export type Owned = {
-  readonly wallet: readonly Held[]
+export type OwnedAssets = {
+  readonly wallet: readonly HeldAmount[]
   /** At the deployment's contracts: in escrow, in shares of vaults, in liquidation claims that are not settled. */
   readonly positions: readonly HeldAt[]
   /** Of the native coin, where the token is null; one without a price is not there, and counts nothing. */
@@ -62,8 +62,8 @@ export async function readWorth(
 
 /** What an amount is worth by these prices, millionths of a dollar. Pure. */
 export function moneyOf(
-  { token, assets }: Held,
-  prices: Owned['prices'],
+  { token, assets }: HeldAmount,
+  prices: OwnedAssets['prices'],
   { assets: known }: Pick<Deployment, 'assets'>,
 ): bigint {
   const decimals = token === null ? 18 : known.find(({ address: at }) => at === token)?.decimals
@@ -78,7 +78,7 @@ export async function readOwned(
   options: WorthOptions,
   nodes: Pick<Nodes, 'calls' | 'balanceWei'>,
   head: Head,
-): Promise<Owned> {
+): Promise<OwnedAssets> {
   const { owners, deployment } = options
   const first = createReads()
   const prices = askPrices(options, first)
@@ -101,12 +101,12 @@ export async function readOwned(
   }
 }
 
-/** Read what each token was worth at a block, as {@link Owned} has it. Throws as {@link readOwned} does. */
+/** Read what each token was worth at a block, as {@link OwnedAssets} has it. Throws as {@link readOwned} does. */
 export async function readPrices(
   options: Omit<WorthOptions, 'owners'>,
   nodes: Pick<Nodes, 'calls'>,
   head: Head,
-): Promise<Owned['prices']> {
+): Promise<OwnedAssets['prices']> {
   const reads = createReads()
   const prices = askPrices(options, reads)
   await fill(reads, head, nodes)
@@ -124,7 +124,7 @@ const unread = (what: string) =>
 function askPrices(
   { deployment, pricesUsdMicros, nativePriceUsdMicros }: Omit<WorthOptions, 'owners'>,
   { ask }: Reads,
-): () => Owned['prices'] {
+): () => OwnedAssets['prices'] {
   const oracles = deployment.markets.map((market) => ({ market, price: ask(priceView(market.oracle)) }))
   return () => {
     const prices = new Map<Address | null, bigint>([[null, nativePriceUsdMicros]])
@@ -144,7 +144,7 @@ function askPrices(
   }
 }
 
-function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): Asked {
+function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): AmountsOf {
   const balances = deployment.assets.map(({ address: token }) => ({
     token,
     read: ask(balanceView(token, owner)),
@@ -161,7 +161,7 @@ function askBalances(owner: Address, deployment: Deployment, { ask }: Reads): As
  * What is in escrow counts as what it was paid in, until it comes back or is won. A venue counts it by what is sold and paid,
  * whichever market that is of: two markets may have the same pair, and one's collateral may be paid in what another lends.
  */
-function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: Reads): Asked<HeldAt> {
+function askEscrow(owner: Address, { contracts, markets }: Deployment, { ask }: Reads): AmountsOf<HeldAt> {
   const sold = [...new Set(markets.map(({ collateralAsset }) => collateralAsset))]
   const paid = [...new Set(markets.map(({ loanAsset }) => loanAsset))]
   const asked = contracts.flatMap(({ address: venue }) =>
@@ -180,7 +180,7 @@ function askPositions(
   owner: Address,
   deployment: Deployment,
   { ask }: Reads,
-): (second: Reads) => Asked<HeldAt> {
+): (second: Reads) => AmountsOf<HeldAt> {
   const others = deployment.vaults.filter(({ address: vault }) => vault !== owner)
   const vaults = others.map(({ address: vault }) => ({
     vault,

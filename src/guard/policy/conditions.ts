@@ -2,7 +2,7 @@ import type { Address } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import type { Deployment, PinnedFund, PinnedMarket, PinnedVault } from '../../service/contract/deployment.ts'
 import type { InputShape } from './inputs.ts'
-import { type Arguments, countAt, depthOf, memberAt, type Place, placesOf } from './paths.ts'
+import { type Arguments, countAt, depthOf, type ListIndexes, memberAt, placesOf } from './paths.ts'
 import { asLiteral, asValue, type Value, type ValueKind } from './values.ts'
 
 /** What references resolve against: one request of ours, and the contracts of the deployment that it is about. */
@@ -36,7 +36,7 @@ export type Reference = {
   readonly text: string
   /** The path whose list it goes through, element by element, and whose it is; null when it is one value. */
   readonly each: { readonly path: string; readonly of: 'input' | 'args' } | null
-  readonly resolve: (subject: Subject, place?: Place) => Value | undefined
+  readonly resolve: (subject: Subject, place?: ListIndexes) => Value | undefined
 }
 
 /** What one type of workflow may take out, must bring in, and moves of others, by reference. */
@@ -200,7 +200,7 @@ export function compileList(text: string, deployment: Deployment): readonly Refe
 }
 
 /** Whether a decoded value passes a test; a reference that resolves to nothing denies. Pure. */
-export function holds(condition: Condition, actual: Value, subject: Subject, place: Place): boolean {
+export function holds(condition: Condition, actual: Value, subject: Subject, place: ListIndexes): boolean {
   if (condition.op === 'any') {
     return condition.of.some((tests) => tests.every((test) => holds(test, actual, subject, place)))
   }
@@ -220,7 +220,7 @@ export function holds(condition: Condition, actual: Value, subject: Subject, pla
 const signersOf = ({ self, ours = [] }: Subject): readonly Address[] => [self, ...ours]
 
 /** Whether a decoded value is what a test describes; a reference that resolves to nothing describes anything. Pure. */
-export function isMet(condition: Condition, actual: Value, subject: Subject, place: Place): boolean {
+export function isMet(condition: Condition, actual: Value, subject: Subject, place: ListIndexes): boolean {
   if (condition.op === 'any') {
     return condition.of.some((tests) => tests.every((test) => isMet(test, actual, subject, place)))
   }
@@ -232,7 +232,7 @@ export function isMet(condition: Condition, actual: Value, subject: Subject, pla
 }
 
 /** Find the elements of the list of the input that a reference goes through; null when it is one value. Pure. */
-export const elementsOf = ({ each }: Reference, { input }: Subject): readonly Place[] | null =>
+export const elementsOf = ({ each }: Reference, { input }: Subject): readonly ListIndexes[] | null =>
   each === null ? null : placesOf(input, each.path)
 
 /** Add up what a reference names: one value, or each element of its list; null when it names no amount. Pure. */
@@ -250,7 +250,7 @@ export function sumOf(reference: Reference, subject: Subject): bigint | null {
 export function describeCondition(
   condition: Condition,
   subject: Subject,
-  place: Place,
+  place: ListIndexes,
   say: (value: Value, reference: string) => string,
 ): string {
   if (condition.op === 'any') {
@@ -271,7 +271,7 @@ export function describeCondition(
 function membersText(
   { text, among, signers }: Extract<Condition, { readonly op: 'in' }>,
   subject: Subject,
-  place: Place,
+  place: ListIndexes,
   say: (value: Value, reference: string) => string,
 ): string {
   if (!/^\$(signers|deployment\.\w+)$/.test(text)) return ''
@@ -289,7 +289,7 @@ export const listed = (all: readonly string[]): string =>
     : `${all.slice(0, LISTED_MAX).join(', ')} and ${all.length - LISTED_MAX} more`
 
 /** Why a reference names no value: nothing is there, or it is a choice that its map does not have. */
-function withoutValue(text: string, { input }: Subject, place: Place): string {
+function withoutValue(text: string, { input }: Subject, place: ListIndexes): string {
   const given = text.startsWith('$input.') ? memberAt(input, text.slice('$input.'.length), place) : undefined
   return given === undefined ? 'not given' : `${given}, for which it has no value`
 }

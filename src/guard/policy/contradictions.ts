@@ -23,7 +23,7 @@ export type Contradiction = {
   readonly isSanity: boolean
 }
 
-type Found = { readonly path: readonly string[]; readonly text: string }
+type FoundContradiction = { readonly path: readonly string[]; readonly text: string }
 
 /**
  * Find what a strategy may ask for and another section always refuses: the role would work, and nothing of it would ever be
@@ -100,7 +100,10 @@ const unitsWith = (assets: readonly Denomination[]): readonly Units[] => [
 ]
 
 /** What a strategy states beside the limit of it that another section has; undefined where that has none. */
-type Pair = Pick<StrategyBound, 'is' | 'to'> & { readonly mine: Found; readonly limit: Found | undefined }
+type Pair = Pick<StrategyBound, 'is' | 'to'> & {
+  readonly mine: FoundContradiction
+  readonly limit: FoundContradiction | undefined
+}
 
 function pairsIn(file: unknown, bounds: readonly StrategyBound[]): readonly Pair[] {
   const all = leavesOf(file, [])
@@ -130,11 +133,11 @@ function pairsIn(file: unknown, bounds: readonly StrategyBound[]): readonly Pair
 
 /** What is said, or what counts where nothing is. */
 const orElse = (
-  found: readonly Found[],
+  found: readonly FoundContradiction[],
   { path, text }: { readonly path: readonly string[]; readonly text: string | undefined },
-): readonly Found[] => (found.length > 0 || text === undefined ? found : [{ path, text }])
+): readonly FoundContradiction[] => (found.length > 0 || text === undefined ? found : [{ path, text }])
 
-function leavesOf(value: unknown, path: readonly string[]): readonly Found[] {
+function leavesOf(value: unknown, path: readonly string[]): readonly FoundContradiction[] {
   if (typeof value === 'string') return [{ path, text: value }]
   if (value === null || typeof value !== 'object') return []
   return Object.entries(value).flatMap(([key, member]) => leavesOf(member, [...path, key]))
@@ -156,7 +159,11 @@ function fits(mine: string, is: Amount, limit: string, assets: readonly Denomina
   })
 }
 
-function sayOther(mine: Found, to: string, limit: Found | undefined): Contradiction {
+function sayOther(
+  mine: FoundContradiction,
+  to: string,
+  limit: FoundContradiction | undefined,
+): Contradiction {
   const there = limit === undefined ? `${to} has none for it` : `${limit.path.join('.')} ${limit.text}`
   return {
     path: mine.path.join('.'),
@@ -166,7 +173,7 @@ function sayOther(mine: Found, to: string, limit: Found | undefined): Contradict
   }
 }
 
-function say(mine: Found, is: Amount, limit: Found): Contradiction {
+function say(mine: FoundContradiction, is: Amount, limit: FoundContradiction): Contradiction {
   const [path, to] = [mine.path.join('.'), limit.path.join('.')]
   const wanted = {
     atMost: `at most ${limit.text}`,
@@ -181,7 +188,7 @@ function say(mine: Found, is: Amount, limit: Found): Contradiction {
   }
 }
 
-function leaving({ text }: Found): string {
+function leaving({ text }: FoundContradiction): string {
   const parsed = parseAmount(text, PERCENT)
   return `at most ${parsed.ok ? percent(WHOLE_BPS - parsed.amount) : 'what leaves that'}`
 }

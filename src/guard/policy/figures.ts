@@ -1,13 +1,13 @@
 import type { Address } from 'viem'
 import { baseUnits, decimal, duration, exactTokens, percent, time } from '../../units.ts'
 import type { Subject } from './conditions.ts'
-import { memberAt, type Place } from './paths.ts'
+import { type ListIndexes, memberAt } from './paths.ts'
 import { asAddress } from './values.ts'
 
 /** What a number is of: its name in a call or a request, and the reference that it is compared with. */
 export type FigureOf = {
   readonly path: string
-  readonly place?: Place
+  readonly place?: ListIndexes
   readonly reference: string
   /** The token that the call approves; absent where it is no approval. */
   readonly approved?: Address | undefined
@@ -52,7 +52,7 @@ function tokenOf(reference: string, subject: Subject): Address | undefined {
 /** Its token where `guard.effects` does not say so: of the fund, of the market that it is of or beside, of the request, or of the vault. */
 function contextOf(
   member: string,
-  place: Place,
+  place: ListIndexes,
   { input, fund, vault, market: only, deployment }: Subject,
 ): Address | undefined {
   if (!/assets(perepoch)?$/i.test(member)) return undefined

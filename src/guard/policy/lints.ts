@@ -50,9 +50,9 @@ export function weaknessesIn(
 const insideOf = ({ inside }: Rule): readonly Rule[] =>
   (inside?.rules ?? []).flatMap((rule) => [rule, ...insideOf(rule)])
 
-type Found = Omit<Weakness, 'path'>
+type FoundWeakness = Omit<Weakness, 'path'>
 
-function weakLeaf(leaf: Leaf, members: readonly string[]): readonly Found[] {
+function weakLeaf(leaf: Leaf, members: readonly string[]): readonly FoundWeakness[] {
   const name = nameOf(leaf.path)
   const choices = choicesOf(testsOf(leaf))
   const isExact = choices.every((tests) => tests.some(({ op }) => op === 'eq'))
@@ -89,7 +89,7 @@ function weakLeaf(leaf: Leaf, members: readonly string[]): readonly Found[] {
 }
 
 /** Native coin that may go along with a call whose function takes none. */
-function needlessValue({ id, abi, valueWeiMax }: Rule): readonly Found[] {
+function needlessValue({ id, abi, valueWeiMax }: Rule): readonly FoundWeakness[] {
   if (valueWeiMax === 0n || abi.stateMutability === 'payable') return []
   const problem = `valueMax of ${id} is ${exactNative(valueWeiMax)}, and ${abi.name} takes no native coin`
   return [{ problem, fix: 'write 0 ETH, or payable into its function' }]

@@ -2,7 +2,7 @@
 export type Arguments = Readonly<Record<string, unknown>>
 
 /** Which element of each list that a path goes through, from the outermost on. */
-export type Place = readonly number[]
+export type ListIndexes = readonly number[]
 
 const EACH = '[]'
 
@@ -20,7 +20,7 @@ export const listsOf = (path: string): readonly string[] =>
     .map((_part, level, parts) => parts.slice(0, level + 1).join(EACH))
 
 /** Read a member by its path: `withdrawals[].market`, `pair[1]`, `moves.length`. Pure. */
-export function memberAt(root: unknown, path: string, place: Place = []): unknown {
+export function memberAt(root: unknown, path: string, place: ListIndexes = []): unknown {
   let level = 0
   return stepsOf(path).reduce((found, step) => {
     if (!step.startsWith('[')) return ownMember(found, step)
@@ -30,9 +30,9 @@ export function memberAt(root: unknown, path: string, place: Place = []): unknow
 }
 
 /** Find the place of every element that a path leads to; one, of no index, when it goes through no list. Pure. */
-export function placesOf(root: unknown, path: string): readonly Place[] {
+export function placesOf(root: unknown, path: string): readonly ListIndexes[] {
   const lists = listsOf(path)
-  return lists.reduce<readonly Place[]>(
+  return lists.reduce<readonly ListIndexes[]>(
     (places, list) =>
       places.flatMap((place) => {
         const found = memberAt(root, list, place)

@@ -1,5 +1,5 @@
 import { type Address, type Hex, parseAbi } from 'viem'
-import type { Shown, StorageSlot } from '../../chain/nodes.ts'
+import type { FrameResult, StorageSlot } from '../../chain/nodes.ts'
 import { type Refusal, refuse } from '../../errors.ts'
 import type { PinnedContract } from '../../service/contract/deployment.ts'
 import { address, createView, type Reads } from './views.ts'
@@ -15,7 +15,7 @@ export type PinReads = {
   readonly codeAt: readonly Address[]
   readonly slots: readonly StorageSlot[]
   /** Refuse other code than is pinned, at a contract or behind it. */
-  readonly check: (shown: Pick<Shown, 'codeHashes' | 'words'>) => Refusal | null
+  readonly check: (shown: Pick<FrameResult, 'codeHashes' | 'words'>) => Refusal | null
 }
 
 /** The two words of a proxy: what it runs, and its beacon. Pure. */

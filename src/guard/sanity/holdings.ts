@@ -9,7 +9,7 @@ import type { Holding } from '../../workflow/holding.ts'
 type Part = Holding['byKey'][number]
 
 /** An answer about one key. */
-type Known<Answer> = { readonly signer: Address; readonly answer: Answer }
+type KeyAnswer<Answer> = { readonly signer: Address; readonly answer: Answer }
 
 /** Every answer of the chain, beside what it was asked of; null where one is missing. */
 export function readAll<Asked extends object, Answer>(
@@ -26,7 +26,7 @@ export function readAll<Asked extends object, Answer>(
 
 /** What of each answer counts. Pure. */
 export const partsOf = <Answer>(
-  known: readonly Known<Answer>[],
+  known: readonly KeyAnswer<Answer>[],
   count: (answer: Answer) => bigint,
 ): readonly Part[] => known.map(({ signer, answer }) => ({ signer, assets: count(answer) }))
 

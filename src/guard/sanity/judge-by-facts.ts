@@ -4,7 +4,7 @@ import type { ClearedCall } from '../calls/call.ts'
 import type { Fact } from '../policy/compile/facts.ts'
 import type { Subject } from '../policy/conditions.ts'
 import type { Reads, View } from '../reads/views.ts'
-import type { About, SanityCheck } from './judgement.ts'
+import type { JudgedCase, SanityCheck } from './judgement.ts'
 
 /**
  * Let a judgement read by the facts of the policy: where one has the name of a view, it is asked in its place, and what
@@ -36,7 +36,7 @@ export function judgeByFacts(check: SanityCheck, facts: ReadonlyMap<string, Fact
 }
 
 /** The same, where what is read is asked as the policy says. */
-function askingFacts(about: About, facts: ReadonlyMap<string, Fact>): About {
+function askingFacts(about: JudgedCase, facts: ReadonlyMap<string, Fact>): JudgedCase {
   const through = (reads: Reads): Reads => ({
     ...reads,
     ask: (view) => askFor(view, facts, reads, about.subject),

@@ -15,7 +15,7 @@ import { asAddress, asUint } from '../policy/values.ts'
 import type { Reads } from '../reads/views.ts'
 
 /** What a judgement is about, and where it asks the chain. */
-export type About = {
+export type JudgedCase = {
   readonly subject: Subject
   readonly proposal: Proposal
   /** The calls that are judged, decoded: what they say counts, and what the request says stands beside it. */
@@ -70,9 +70,9 @@ export type SanityCheck = {
     readonly assets: bigint
   }
   /** Ask for what is to be read. */
-  readonly judge: (about: About) => Judgement
+  readonly judge: (about: JudgedCase) => Judgement
   /** Ask for what it would change, for a person to see; null where a read has no answer. Absent: it sets nothing. */
-  readonly compare?: (about: About) => () => Compared | null
+  readonly compare?: (about: JudgedCase) => () => Compared | null
 }
 
 /**
@@ -119,16 +119,16 @@ export function marketOf({ market }: Pick<Subject, 'market'>): PinnedMarket {
 }
 
 /** The vault of a request: it was checked before that it is pinned. Pure. */
-export function vaultOf({ subject: { vault } }: About): Address {
+export function vaultOf({ subject: { vault } }: JudgedCase): Address {
   invariant(vault !== null, 'what is judged here names its vault')
   return vault.address
 }
 
 /** A figure of the request; 0 where it names none. Pure. */
-export const figure = ({ subject }: About, member: string): bigint => asUint(subject.input[member]) ?? 0n
+export const figure = ({ subject }: JudgedCase, member: string): bigint => asUint(subject.input[member]) ?? 0n
 
 /** An address of the request; the zero address where it names none. Pure. */
-export const account = ({ subject }: About, member: string): Address =>
+export const account = ({ subject }: JudgedCase, member: string): Address =>
   asAddress(subject.input[member]) ?? zeroAddress
 
 /** The keys whose holdings count in the policy's limits, the signer's own first. Pure. */

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../errors.ts'
-import type { About } from './judgement.ts'
+import type { JudgedCase } from './judgement.ts'
 
-type Proposal = About['proposal']
+type Proposal = JudgedCase['proposal']
 
 /** What loosens must say so: a person is asked because it does. What a person orders is asked for already. Pure. */
 export function checkLoosening({ kind, loosens }: Pick<Proposal, 'kind' | 'loosens'>): Refusal | null {
@@ -27,7 +27,10 @@ export type Field = {
  * otherwise than by what it saw. An act sets all its fields at once, and between its proposal and a person's yes somebody
  * may have made one of them stricter: that is not taken back. Pure.
  */
-export function checkFields({ proposal }: Pick<About, 'proposal'>, fields: readonly Field[]): Refusal | null {
+export function checkFields(
+  { proposal }: Pick<JudgedCase, 'proposal'>,
+  fields: readonly Field[],
+): Refusal | null {
   const refused = fields.some(({ isLooser }) => isLooser) ? checkLoosening(proposal) : null
   if (refused !== null || proposal.kind === 'order') return refused
   for (const { name, was, wanted } of fields) {

@@ -1,5 +1,5 @@
 import type { NativePrice } from '../../service/contract/native-price.ts'
-import type { About } from './judgement.ts'
+import type { JudgedCase } from './judgement.ts'
 import { isHealthy, priceView } from './price.ts'
 import { WAD } from './units.ts'
 
@@ -11,7 +11,7 @@ const USD_MICROS = 1_000_000n
  */
 export function askNativePrice(
   nativePrice: NativePrice,
-  { subject: { deployment }, before }: About,
+  { subject: { deployment }, before }: JudgedCase,
 ): (timestampS: number) => bigint {
   if (typeof nativePrice === 'bigint') return () => nativePrice
   const { contract, ageSMax, priceUsdMicrosMin, priceUsdMicrosMax } = nativePrice

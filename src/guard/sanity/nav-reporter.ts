@@ -7,7 +7,7 @@ import { exactTokens, percent, time } from '../../units.ts'
 import type { Subject } from '../policy/conditions.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import { address, createView, uint, type View } from '../reads/views.ts'
-import { type About, type Judgement, type RoleSanity, unread } from './judgement.ts'
+import { type JudgedCase, type Judgement, type RoleSanity, unread } from './judgement.ts'
 import { BPS } from './units.ts'
 
 const VIEWS = parseAbi([
@@ -124,7 +124,7 @@ type ReportReads = ReturnType<typeof askReport>
 function askReport(
   { oracle, reportType, asset, self }: Report,
   { chain }: OracleLimits,
-  { subject, before, after }: About,
+  { subject, before, after }: JudgedCase,
 ) {
   const latest = view('latest', oracle, [reportType], accepted)
   const chainValue = chainView(chain, asset, subject.deployment.contracts)
@@ -143,7 +143,7 @@ function askReport(
  * sequence, within the policy's bounds, and not far from the value that the chain itself gives. After the simulated run
  * the oracle must show the report as ours. It shares no arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function judgeReport({ oracles, valuationAgeSMax }: Limits, about: About): Judgement {
+function judgeReport({ oracles, valuationAgeSMax }: Limits, about: JudgedCase): Judgement {
   const { input, deployment } = about.subject
   const oracle = deployment.contracts.find((pin) => pin.address === asAddress(input.oracleAddress))
   const limits = oracle === undefined ? undefined : oracles[oracle.name]

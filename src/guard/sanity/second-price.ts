@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../../errors.ts'
 import type { PinnedMarket } from '../../service/contract/deployment.ts'
 import { contractName } from '../../service/contract/yaml-scalars.ts'
 import { percent } from '../../units.ts'
-import { type About, unread } from './judgement.ts'
+import { type JudgedCase, unread } from './judgement.ts'
 import { checkUsable, type PriceRead, priceView } from './price.ts'
 import { BPS, priceText } from './units.ts'
 
@@ -31,7 +31,7 @@ export const referencesOf = (place: string, of: Limits['assets']): readonly (rea
  * bear out: service, oracle and fund may read one and the same wrong price. An asset without a second source is never
  * bought.
  */
-export function askSecondPrice(limits: Limits, { subject: { deployment }, before }: About) {
+export function askSecondPrice(limits: Limits, { subject: { deployment }, before }: JudgedCase) {
   const asked = deployment.assets.flatMap(({ symbol, address }) => {
     const name = limits.assets[symbol]?.referenceContract
     const second = deployment.contracts.find((contract) => contract.name === name)

@@ -5,7 +5,7 @@ import { requestKey } from '../entered.ts'
 import type { Transition } from '../journal.ts'
 import { type Archive, hashesOf } from '../sqlite/archive.ts'
 import { decodeRecord, encodeRecord } from '../sqlite/records.ts'
-import type { Held } from './seats/seat.ts'
+import type { SeatToken } from './seats/seat.ts'
 import type { RedisStore } from './store.ts'
 import { WorkflowRecords } from './workflow-records.ts'
 
@@ -15,7 +15,7 @@ const SLICE = 4
 const KEPT_ON_MS = 86_400_000
 
 /** What is left of a workflow whose body is in an archive. */
-export type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
+export type ArchivedStub = Pick<Workflow, 'chainId' | 'signer'> & {
   /** The instance whose archive has its body. */
   readonly instance: string
   readonly nonces: readonly number[]
@@ -28,7 +28,7 @@ export type Rest = Pick<Workflow, 'chainId' | 'signer'> & {
 export class ArchivedRecords extends WorkflowRecords {
   readonly #archive: Archive
 
-  constructor(held: Held, store: RedisStore, archive: Archive) {
+  constructor(held: SeatToken, store: RedisStore, archive: Archive) {
     super(held, store)
     this.#archive = archive
   }
@@ -97,7 +97,7 @@ export class ArchivedRecords extends WorkflowRecords {
     const { keys } = this.store
     const { seat } = this.held
     const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
-    const rest: Rest = {
+    const rest: ArchivedStub = {
       instance: this.store.instance,
       chainId,
       signer,
@@ -124,7 +124,7 @@ export class ArchivedRecords extends WorkflowRecords {
     for (const id of ids) {
       const text = await this.text('HGET', keys.workflow(id), 'rest')
       if (text === null) continue
-      const { chainId, signer, nonces, digests, requestId = '' } = decodeRecord<Rest>(text)
+      const { chainId, signer, nonces, digests, requestId = '' } = decodeRecord<ArchivedStub>(text)
       const counter = keys.nonces(chainId, signer)
       const holders = nonces.length === 0 ? [] : await this.texts('HMGET', counter, ...nonces)
       const others = holders.filter((holder) => holder !== '' && holder !== id)

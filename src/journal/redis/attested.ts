@@ -1,10 +1,14 @@
 import type { RedisStore } from './store.ts'
 
 /** Who has held a server against its witness, and whether this instance had one that is gone. */
-export type Attested = { readonly names: ReadonlySet<string>; readonly isWitnessLost: boolean }
+export type Attestations = { readonly names: ReadonlySet<string>; readonly isWitnessLost: boolean }
 
 /** Say that an instance holds the server of now against what it witnessed; one without a witness only asks. */
-export async function attest(instance: string, hasWitness: boolean, store: RedisStore): Promise<Attested> {
+export async function attest(
+  instance: string,
+  hasWitness: boolean,
+  store: RedisStore,
+): Promise<Attestations> {
   const { keys } = store
   const runId = store.runId()
   const names = [keys.attested(runId), keys.witnesses]

@@ -4,13 +4,13 @@ import { decodeRecord } from '../sqlite/records.ts'
 import type { RedisStore } from './store.ts'
 
 /** A brief and when its workflow was opened, Unix milliseconds. */
-type Kept = { readonly brief: Brief; readonly createdAtMs: number }
+type StoredBrief = { readonly brief: Brief; readonly createdAtMs: number }
 
 /** Write a brief as the fleet keeps it. Pure. */
 export const encodeBrief = (createdAtMs: number, brief: string): string => `${createdAtMs} ${brief}`
 
 /** Read a brief that {@link encodeBrief} wrote. Pure. */
-export function decodeBrief(text: string): Kept {
+export function decodeBrief(text: string): StoredBrief {
   const cut = text.indexOf(' ')
   return { brief: decodeRecord<Brief>(text.slice(cut + 1)), createdAtMs: Number(text.slice(0, cut)) }
 }
@@ -18,9 +18,9 @@ export function decodeBrief(text: string): Kept {
 /** What is live in the whole fleet, as it was when it was last asked for: only what changed since is read. */
 export class Briefs {
   readonly #store: RedisStore
-  readonly #byId = new Map<string, Kept>()
-  readonly #byRole = new Map<Role, Map<string, Kept>>()
-  readonly #onLots = new Map<string, Kept>()
+  readonly #byId = new Map<string, StoredBrief>()
+  readonly #byRole = new Map<Role, Map<string, StoredBrief>>()
+  readonly #onLots = new Map<string, StoredBrief>()
   /** The sequence up to which it is known, of which server; -1: nothing is. */
   #known = -1
   #runId = ''
@@ -61,9 +61,9 @@ export class Briefs {
     }
   }
 
-  #put(id: string, kept: Kept): void {
+  #put(id: string, kept: StoredBrief): void {
     const { role, proposal } = kept.brief
-    const ofRole = this.#byRole.get(role) ?? new Map<string, Kept>()
+    const ofRole = this.#byRole.get(role) ?? new Map<string, StoredBrief>()
     this.#byRole.set(role, ofRole.set(id, kept))
     this.#byId.set(id, kept)
     if (proposal.lot !== undefined) this.#onLots.set(id, kept)
@@ -78,7 +78,7 @@ export class Briefs {
 }
 
 /** Oldest first. Pure. */
-const inOrder = (kept: ReadonlyMap<string, Kept> | undefined): readonly Brief[] =>
+const inOrder = (kept: ReadonlyMap<string, StoredBrief> | undefined): readonly Brief[] =>
   [...(kept?.values() ?? [])]
     .toSorted((one, other) => one.createdAtMs - other.createdAtMs)
     .map(({ brief }) => brief)

@@ -7,7 +7,7 @@ import { OF_ALL } from './change.ts'
 import { amnesia } from './link/faults.ts'
 import type { RedisStore } from './store.ts'
 
-type Held = {
+type SignerReservations = {
   readonly recent: RecentReservations
   readonly gen: string
   readonly runId: string
@@ -23,7 +23,7 @@ const LAST_MAX = 8
 export class Budgets {
   readonly #store: RedisStore
   readonly #reservations: JournalReads['reservations']
-  readonly #byRole = new Map<Role, Held>()
+  readonly #byRole = new Map<Role, SignerReservations>()
 
   constructor(store: RedisStore, reservations: JournalReads['reservations']) {
     this.#store = store
@@ -52,7 +52,7 @@ export class Budgets {
   }
 
   /** Learn what changed of a role's budget, and which revision that is. */
-  async #read(role: Role): Promise<Held> {
+  async #read(role: Role): Promise<SignerReservations> {
     const { keys } = this.#store
     const asked = this.#byRole.get(role) ?? (await this.#load(role))
     const budget = [keys.budget(role), keys.budgetTimes(role), keys.budgetChanges(role)]
@@ -84,7 +84,7 @@ export class Budgets {
     return held
   }
 
-  async #load(role: Role): Promise<Held> {
+  async #load(role: Role): Promise<SignerReservations> {
     const { keys } = this.#store
     const [runId, { gen }] = [this.#store.runId(), this.#store.known()]
     const times = listOf(
@@ -106,7 +106,7 @@ export class Budgets {
 }
 
 /** Said once: the rows in memory count on until the term ends, beside those that Redis has from now on. */
-function forgotten(role: Role, workflowId: string, held: Held): RolekeeperError {
+function forgotten(role: Role, workflowId: string, held: SignerReservations): RolekeeperError {
   held.revision = '0'
   held.last.clear()
   const seen = `nothing is left of what workflow ${workflowId} reserved`

@@ -5,7 +5,7 @@ import type { Workflow } from '../../workflow/workflow.ts'
 import type { JournalReads, Transition } from '../journal.ts'
 import type { Archive } from '../sqlite/archive.ts'
 import { decodeRecord } from '../sqlite/records.ts'
-import type { Rest } from './archived-records.ts'
+import type { ArchivedStub } from './archived-records.ts'
 import { type CommandLine, type FleetPlace, openCommandLine } from './link/command-line.ts'
 import { RedisReads } from './reads.ts'
 
@@ -32,7 +32,7 @@ class FleetReads extends RedisReads {
     const found = (await super.get(id)) ?? this.#archive?.get(id) ?? null
     if (found !== null) return found
     const rest = await this.text('HGET', this.store.keys.workflow(id), 'rest')
-    if (rest !== null) throw archived(id, decodeRecord<Rest>(rest).instance)
+    if (rest !== null) throw archived(id, decodeRecord<ArchivedStub>(rest).instance)
     return null
   }
 

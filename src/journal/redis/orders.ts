@@ -1,7 +1,7 @@
 import { hashOf } from './link/answer.ts'
 import { type FleetPlace, openCommandLine } from './link/command-line.ts'
 import { seatLost } from './link/faults.ts'
-import type { Held } from './seats/seat.ts'
+import type { SeatToken } from './seats/seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** An order that waits. */
@@ -32,7 +32,7 @@ export async function readOrders(seat: string, store: RedisStore): Promise<reado
  * Begin to act on an order. @returns false where its author took it back. Throws RolekeeperError `seat.lost` where another
  * holds the seat.
  */
-export async function takeOrder({ seat, token }: Held, id: string, store: RedisStore): Promise<boolean> {
+export async function takeOrder({ seat, token }: SeatToken, id: string, store: RedisStore): Promise<boolean> {
   const { keys } = store
   const { code, values } = await store.run('take', [keys.seat(seat), keys.orders(seat)], [token, id])
   if (code !== 'OK') throw seatLost(seat)
@@ -44,7 +44,7 @@ export async function takeOrder({ seat, token }: Held, id: string, store: RedisS
  * another holds the seat.
  */
 export async function replyToOrder(
-  { seat, token }: Held,
+  { seat, token }: SeatToken,
   { id, reply }: { readonly id: string; readonly reply: string },
   store: RedisStore,
 ): Promise<void> {
@@ -66,23 +66,23 @@ export async function readAnswers(
 type Order = { readonly seat: string; readonly id: string; readonly content: string }
 
 /** What a write of an author came to. `other`: the id stands for something else; `full`: too many wait. */
-export type Written = 'written' | 'other' | 'full'
+export type WriteResult = 'written' | 'other' | 'full'
 
 /** How people's orders are written, from any process. Each is the same however often it is sent. */
 export type OrderLine = {
-  readonly place: (order: Order) => Promise<Written>
+  readonly place: (order: Order) => Promise<WriteResult>
   /** Take an order back, with `reply` as its reply, so that nobody takes it any more. @returns false where somebody has. */
   readonly withdraw: (order: Order, reply: string) => Promise<boolean>
   readonly reply: (id: string) => Promise<string | null>
   /** Keep an answer about a workflow under a name; the first of a name stands. */
-  readonly answer: (workflowId: string, name: string, answer: string) => Promise<Written>
+  readonly answer: (workflowId: string, name: string, answer: string) => Promise<WriteResult>
   readonly close: () => void
 }
 
 /** Open a way for orders to a fleet. Each call throws what {@link openCommandLine} says. */
 export function openOrderLine(place: FleetPlace): OrderLine {
   const { keys, read, run, close } = openCommandLine(place)
-  const write = async (...given: Parameters<typeof run>): Promise<Written> => {
+  const write = async (...given: Parameters<typeof run>): Promise<WriteResult> => {
     const { code } = await run(...given)
     if (code === 'OK') return 'written'
     return code === 'FULL' ? 'full' : 'other'

@@ -12,7 +12,7 @@ import { Briefs } from './briefs.ts'
 import { Budgets } from './budgets.ts'
 import { entryAmong, fieldsOf } from './entries.ts'
 import { createFences, type Fences } from './seats/fences.ts'
-import type { Controls, Held } from './seats/seat.ts'
+import type { Controls, SeatToken } from './seats/seat.ts'
 import type { RedisStore } from './store.ts'
 
 /** What a journal of a term needs. */
@@ -29,7 +29,7 @@ type TermDeps = {
  * RolekeeperError `seat.lost` once another holds it, and `journal.unknown` where it is not known whether it was made: then the
  * record is read again when it is next asked for.
  */
-export async function openRedisJournal(held: Held, deps: TermDeps): Promise<RedisJournal> {
+export async function openRedisJournal(held: SeatToken, deps: TermDeps): Promise<RedisJournal> {
   const journal = new RedisJournal(held, deps)
   await journal.load()
   return journal
@@ -43,7 +43,7 @@ class RedisJournal extends ArchivedRecords implements Journal {
   /** The next nonces as they were last read or claimed: another's claim of one is lost, and they are read again. */
   readonly #next = new Map<string, number>()
 
-  constructor(held: Held, { store, archive, onControls }: TermDeps) {
+  constructor(held: SeatToken, { store, archive, onControls }: TermDeps) {
     super(held, store, archive)
     this.#fences = createFences(() => this.mark(), store, onControls)
     this.#briefs = new Briefs(store)

@@ -8,7 +8,7 @@ import { seatLost, tailLost } from './link/faults.ts'
 import { Outbox } from './outbox.ts'
 import { RedisReads } from './reads.ts'
 import type { ScriptName } from './scripts/scripts.ts'
-import type { Held, Mark } from './seats/seat.ts'
+import type { Mark, SeatToken } from './seats/seat.ts'
 import { type Argument, LINE, type RedisStore } from './store.ts'
 
 /** Decisions of one script: a first look at a book has one of each position. */
@@ -17,7 +17,7 @@ const DECISIONS_MAX = 500
 /** What the holder of a seat keeps beside its workflows. */
 export class SeatRecords extends RedisReads {
   protected override readonly store: RedisStore
-  protected readonly held: Held
+  protected readonly held: SeatToken
   /** One writer of the seat, of those that its holder may have one after another. */
   readonly #writer: string
   /** The sequence of the newest change that was answered. */
@@ -26,7 +26,7 @@ export class SeatRecords extends RedisReads {
   /** Why this writer's word counts no more. */
   #lost: RolekeeperError | null = null
 
-  constructor(held: Held, store: RedisStore) {
+  constructor(held: SeatToken, store: RedisStore) {
     super(store)
     this.store = store
     this.held = held

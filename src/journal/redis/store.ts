@@ -4,8 +4,8 @@ import type { Answer } from './link/answer.ts'
 import { checkServer, type Server } from './link/check.ts'
 import { type Line, nameOf, openLine } from './link/connect.ts'
 import { LineFault } from './link/faults.ts'
-import { testify } from './link/fleet-history.ts'
-import { COMMAND_MS, type Known, meet, type StoreConfig } from './link/generation.ts'
+import { writeHistory } from './link/fleet-history.ts'
+import { COMMAND_MS, type LastKnown, meet, type StoreConfig } from './link/generation.ts'
 import { type Keys, keysOf } from './link/keys.ts'
 import { createLink, type Link } from './link/link.ts'
 import { type ScriptName, scriptsOf } from './scripts/scripts.ts'
@@ -16,7 +16,7 @@ const WAIT_MS = 1_000
 /** What opening a store needs. */
 type StoreDeps = {
   /** What was acknowledged before this process, as its witnesses have it; null: nothing yet. */
-  readonly known: Known | null
+  readonly known: LastKnown | null
   /**
    * The highest nonces that keys were asked to sign, by seat: what a person has to hear of where it is forgotten. Null where
    * this instance has no witness, which it may have lost: it says nothing then, as nobody knows what it knew.
@@ -43,7 +43,7 @@ export class RedisStore {
   readonly #scripts = scriptsOf(this.client)
   readonly #writes: Link
   readonly #fences: Link
-  #known: Known | null
+  #known: LastKnown | null
   #server: Server | undefined
   /** The server process that each line leads to. */
   readonly #runs = new WeakMap<Line, string>()
@@ -82,7 +82,7 @@ export class RedisStore {
   }
 
   /** Where it has forgotten, say on it what is known here: a person who is to prove what went on has to hear it. */
-  async #meet(line: Line, runId: string): Promise<Known> {
+  async #meet(line: Line, runId: string): Promise<LastKnown> {
     const known = this.#known
     try {
       return await meet(line, this.#config.fleet, known, runId)
@@ -90,7 +90,7 @@ export class RedisStore {
       const isForgotten = error instanceof RolekeeperError && error.code === 'journal.amnesia'
       const tops = this.#deps.tops()
       if (isForgotten && known !== null && tops !== null) {
-        await testify(line, this.keys, { ...known, instance: this.instance, tops })
+        await writeHistory(line, this.keys, { ...known, instance: this.instance, tops })
       }
       throw error
     }
@@ -111,7 +111,7 @@ export class RedisStore {
   }
 
   /** The generation, and the newest sequence that was acknowledged as far as the configuration says. */
-  known(): Known {
+  known(): LastKnown {
     return this.#known ?? { gen: '', seq: 0 }
   }
 

@@ -2,7 +2,7 @@ import type { Address, Hex } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { Denomination } from '../../units.ts'
-import type { Said } from '../../workflow/proposal.ts'
+import type { ExpectedGain } from '../../workflow/proposal.ts'
 import { withoutRecords } from '../directory/presence.ts'
 import { endProcess } from '../faults.ts'
 import { accountsFile, hasAccounts, openAccountsDatabase, readAccountsDatabase } from './database.ts'
@@ -44,13 +44,17 @@ type Price = {
   readonly usdMicros: bigint
   /** What says so: the oracle at an address, or where it is stated. The pages of an earlier release do not say it. */
   readonly by?: Address | 'deployment.assets' | 'limits.prices' | 'fees.nativePrice'
-} & Unread
+} & ReadUntil
 
 /** Where it is read no more, as its token was taken off the deployment: the last block that says it. */
-type Unread = { readonly readUntil?: Point }
+type ReadUntil = { readonly readUntil?: Point }
 
 /** What a vault has in a market, base units, and what the market pays its lenders, a wad a second. */
-export type Lent = { readonly market: Address; readonly assets: bigint; readonly ratePerSecondWad: bigint }
+export type VaultLoan = {
+  readonly market: Address
+  readonly assets: bigint
+  readonly ratePerSecondWad: bigint
+}
 
 /** One page of a signer's accounts: what it had at the end, what led there from the page before, and what that was worth. */
 export type Page = {
@@ -67,12 +71,12 @@ export type Page = {
   readonly lines: readonly Line[]
   /** What has an account, with its unit; collateral is what the oracle of a market prices, anything else the policy. */
   readonly tokens: readonly (Denomination &
-    Unread & { readonly token: Address | null; readonly isCollateral?: true })[]
+    ReadUntil & { readonly token: Address | null; readonly isCollateral?: true })[]
   readonly closing: readonly Balance[]
   /** In what it has at the deployment's contracts, by which: escrow, claims and shares of vaults; of a vault, what it lends. */
   readonly positions: readonly Position[]
   /** Of a vault alone. */
-  readonly lent?: readonly Lent[]
+  readonly lent?: readonly VaultLoan[]
   readonly prices: readonly Price[]
 }
 
@@ -80,7 +84,7 @@ export type Page = {
 export type CasesOf = Pick<Page, 'chainId' | 'signer' | 'role'>
 
 /** What became of one thing that was said, by the names that it went by; and when that was decided, by the time of blocks. */
-export type Recorded = {
+export type RecordedCase = {
   readonly of: readonly string[]
   readonly came: { readonly error: number; readonly gain: number } | null
   /** What it brought less what it cost, gas too, US dollars. */
@@ -91,13 +95,13 @@ export type Recorded = {
 }
 
 /** What was said of something that is bought for others. */
-export type SaidOfLot = { readonly lot: string; readonly said: Said }
+export type ExpectedOfLot = { readonly lot: string; readonly said: ExpectedGain }
 
 /** What nothing is recorded of yet: up to a page, what of the pages belongs to it, and lots that were not sold again. */
-export type Undecided = {
+export type OpenCases = {
   readonly toBlock: bigint
   readonly pages: readonly Page[]
-  readonly lots: readonly SaidOfLot[]
+  readonly lots: readonly ExpectedOfLot[]
   /** Workflows of these pages that the journal does not have, as one that was restored from before them. */
   readonly unknown?: readonly string[]
 }
@@ -114,7 +118,7 @@ export type AccountsReads = {
   /** What a role said up to here, and what came of it, is forgotten: Unix milliseconds, by the time of blocks. */
   readonly forgottenUntilMs: (role: Role) => number
   /** What is recorded and not forgotten, of all signers of a role or of one, in the order in which it was recorded. */
-  readonly cases: (of: Pick<CasesOf, 'role'> & Partial<CasesOf>) => Promise<readonly Recorded[]>
+  readonly cases: (of: Pick<CasesOf, 'role'> & Partial<CasesOf>) => Promise<readonly RecordedCase[]>
   /** The roles that anything is recorded of. */
   readonly rolesOfCases: () => readonly Role[]
   readonly close: () => Promise<void>
@@ -129,20 +133,20 @@ export type Accounts = AccountsReads & {
   readonly add: (page: Page) => Promise<boolean>
   /** The oldest pages of a signer that end after a block. */
   readonly after: (of: CasesOf, block: bigint, limit: number) => Promise<readonly Page[]>
-  readonly undecided: (of: CasesOf) => Promise<Undecided>
+  readonly undecided: (of: CasesOf) => Promise<OpenCases>
   /**
    * Record cases, and what is undecided beside them in the place of what was, in one commit; resolve once it is on disk. Throws
    * RolekeeperError `accounts.decided`, and nothing is written, where somebody has since `before` was read.
    */
   readonly decide: (
     of: CasesOf,
-    cases: readonly Recorded[],
-    undecided: Undecided,
-    before: Undecided,
+    cases: readonly RecordedCase[],
+    undecided: OpenCases,
+    before: OpenCases,
   ) => Promise<void>
 }
 
-const NOTHING_YET: Undecided = { toBlock: -1n, pages: [], lots: [] }
+const NOTHING_YET: OpenCases = { toBlock: -1n, pages: [], lots: [] }
 const NEWEST = 'SELECT body FROM pages WHERE chain_id = ? AND signer = ? ORDER BY to_block DESC LIMIT 1'
 
 /** Open (or create) the accounts of a directory that this process has locked. Throws as opening its journal does. */
@@ -151,11 +155,11 @@ export function openAccounts(directory: string, onFailed = endProcess): Accounts
   const last = (chainId: number, signer: Address) =>
     records.bodies<Page>(NEWEST, chainId, signer.toLowerCase())[0] ?? null
   // Hundreds of pages may be undecided: they are decoded once, and this process alone writes them.
-  const known = new Map<string, Undecided>()
-  const undecidedOf = (of: CasesOf): Undecided => {
+  const known = new Map<string, OpenCases>()
+  const undecidedOf = (of: CasesOf): OpenCases => {
     const sql = 'SELECT body FROM undecided WHERE chain_id = ? AND signer = ? AND role = ?'
     const undecided =
-      known.get(keyOf(of).join()) ?? records.bodies<Undecided>(sql, ...keyOf(of))[0] ?? NOTHING_YET
+      known.get(keyOf(of).join()) ?? records.bodies<OpenCases>(sql, ...keyOf(of))[0] ?? NOTHING_YET
     known.set(keyOf(of).join(), undecided)
     return undecided
   }
@@ -268,7 +272,7 @@ const readsOf = (records: Records): AccountsReads => ({
       AND (? IS NULL OR chain_id = ?) AND (? IS NULL OR signer = ?) ORDER BY id`
     const [chain, key] = [chainId ?? null, signer?.toLowerCase() ?? null]
     const rows = records.rows(sql, role, chain, chain, key, key)
-    const cases = await records.bodiesByTurns<Omit<Recorded, 'netUsd'> & Partial<Recorded>>(
+    const cases = await records.bodiesByTurns<Omit<RecordedCase, 'netUsd'> & Partial<RecordedCase>>(
       rows,
       'SELECT body FROM cases WHERE id = ?',
     )

@@ -1,5 +1,5 @@
 import type { Role } from '../../service/contract/roles.ts'
-import { addUsed, type Used } from '../../workflow/uses.ts'
+import { addUsed, type UseTotals } from '../../workflow/uses.ts'
 import type { Reservation, Spent } from '../journal.ts'
 import type { Records } from './records.ts'
 
@@ -18,13 +18,13 @@ type Minute = {
 }
 
 /** What it used is added up in place: a minute of a thousand workflows names thousands of borrowers. */
-type Sum = Spent & { readonly used: Map<string, Used> }
+type Sum = Spent & { readonly used: Map<string, UseTotals> }
 
-type Held = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
+type SignerReservations = { readonly rows: Map<string, Reservation>; readonly minutes: Map<number, Minute> }
 
 /** The reservations of the last two days, decoded: every claim asks for those of its role. */
 export class RecentReservations {
-  readonly #byRole = new Map<Role, Held>()
+  readonly #byRole = new Map<Role, SignerReservations>()
   readonly #revisions = new Map<Role, number>()
   /** How often anything was reserved, whatever the role. */
   #changes = 0
@@ -38,7 +38,7 @@ export class RecentReservations {
   }
 
   set(row: Reservation): void {
-    const held: Held = this.#byRole.get(row.role) ?? { rows: new Map(), minutes: new Map() }
+    const held: SignerReservations = this.#byRole.get(row.role) ?? { rows: new Map(), minutes: new Map() }
     this.#byRole.set(row.role, held)
     const { rows, minutes } = held
     this.#revisions.set(row.role, (this.#revisions.get(row.role) ?? 0) + 1)
@@ -133,7 +133,7 @@ function addTo(sums: Map<string, Sum>, row: Reservation, startMs: number, sign: 
   const { role, signer, out, approved } = row
   const key = `${signer ?? ''} ${approved === true} ${out?.token ?? ''}`
   const sum = sums.get(key)
-  const used = sum?.used ?? new Map<string, Used>()
+  const used = sum?.used ?? new Map<string, UseTotals>()
   addUsed(used, row, sign)
   sums.set(key, {
     workflowId: '',

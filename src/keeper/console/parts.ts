@@ -3,13 +3,13 @@ import { type Board, ROWS_MAX } from '../../../agents/board.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { printable, RolekeeperError } from '../../errors.ts'
 import type { BudgetState } from '../../guard/limits/budget.ts'
-import type { Parts } from '../../ops/console/streams.ts'
+import type { PageParts } from '../../ops/console/streams.ts'
 import type { Facet } from '../../ops/facet.ts'
 import { wayOut } from '../../pipeline/transactions/safe.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
-import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/looked-at.ts'
-import { type Used, usedNow } from '../health/used.ts'
+import { atWork, type HealthDeps, liveOf, reasonsOf, rolesOf } from '../health/keeper-view.ts'
+import { type LimitUse, usedNow } from '../health/limit-use.ts'
 import type { Earned } from '../money/earned.ts'
 import type { MoneyToday } from '../money/run-money.ts'
 import type { Candidate } from '../policy/candidates.ts'
@@ -35,7 +35,7 @@ export type PartsDeps = {
 export const TEXT_MAX = 10_000
 
 /** Read all that the console shows, as it is now: nothing is asked of anybody outside. */
-export async function readParts(deps: PartsDeps): Promise<Parts> {
+export async function readParts(deps: PartsDeps): Promise<PageParts> {
   const { looked, flows, earned, money } = deps
   money.begin()
   const used = await usedNow(looked)
@@ -157,7 +157,7 @@ const exampleOf = ([first]: Decision['passedOver']) => ({
 })
 
 /** What of each limit is used, what is left of it, and when the first of it is free again. */
-function budgetsOf(used: Used, looked: HealthDeps) {
+function budgetsOf(used: LimitUse, looked: HealthDeps) {
   const lineOf = (role: string, { name, part, left, limit, freesAtMs }: BudgetState) => ({
     role,
     budget: name,

@@ -171,7 +171,7 @@ function askPlaces(
   { vaults, contracts, funds, markets }: Deployment,
   { ask }: Reads,
 ): (types: readonly WorkflowType[]) => readonly May[] {
-  const holders = (role: 'ALLOCATOR_ROLE' | 'REPORTER_ROLE', list: readonly Named[]) => {
+  const holders = (role: 'ALLOCATOR_ROLE' | 'REPORTER_ROLE', list: readonly NamedAddress[]) => {
     const hash = keccak256(stringToHex(role))
     return list.map((each) => {
       const named = ask(view(role, each.address, [], z.string()))
@@ -211,5 +211,5 @@ function askPlaces(
   return (types) => types.flatMap((type) => (byType.get(type) ?? []).map((may) => may()))
 }
 
-type Named = { readonly address: Address; readonly name?: string | undefined }
-const nameOf = ({ name, address: of }: Named): string => name ?? of
+type NamedAddress = { readonly address: Address; readonly name?: string | undefined }
+const nameOf = ({ name, address: of }: NamedAddress): string => name ?? of

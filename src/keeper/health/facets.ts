@@ -25,14 +25,14 @@ export type Facets = {
 }
 
 /** A facet as it is, since when it is so by the monotonic clock, and the code that was last made known. */
-type Known = { readonly facet: Facet; readonly foundAtMs: number; readonly announcedCode: string }
+type KnownFacet = { readonly facet: Facet; readonly foundAtMs: number; readonly announcedCode: string }
 
 /**
  * Create the facets. Each is as it was found last; a change that lasts is made known by a line of the log, an event and, where
  * somebody must act and nothing else is the cause, by an alarm for as long as it is so.
  */
 export function createFacets({ find, clock, log, reports }: FacetsDeps): Facets {
-  let known = new Map<string, Known>()
+  let known = new Map<string, KnownFacet>()
   const announce = (facet: Facet) => {
     const { message, fix, because, sinceMs: _, ...what } = facet
     log[facet.state === 'ok' ? 'info' : 'warn']('a facet changed', { ...what, because, why: message, fix })
@@ -50,7 +50,7 @@ export function createFacets({ find, clock, log, reports }: FacetsDeps): Facets 
     look: () => {
       const found = find()
       const because = causesOf(found)
-      const next = new Map<string, Known>()
+      const next = new Map<string, KnownFacet>()
       for (const finding of found) {
         const key = facetKey(finding)
         const before = known.get(key)

@@ -3,11 +3,11 @@ import type { Role } from '../../service/contract/roles.ts'
 import { isHeld, type Workflow } from '../../workflow/workflow.ts'
 import { positionOf } from '../policy/role-policy.ts'
 import type { RoleAtWork } from '../role/role.ts'
-import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './looked-at.ts'
-import type { Used } from './used.ts'
+import { ageMs, atWork, type HealthDeps, liveOf, oldestOpenMs, reasonsOf, rolesOf } from './keeper-view.ts'
+import type { LimitUse } from './limit-use.ts'
 
 /** Read every gauge, now. @param used what of the limits is, as it was just read. */
-export function readGauges(deps: HealthDeps, used: Used): Omit<Gauges, 'facets'> {
+export function readGauges(deps: HealthDeps, used: LimitUse): Omit<Gauges, 'facets'> {
   const monotonicMs = deps.clock.monotonicMs()
   const feed = deps.feed()
   const fleet = deps.fleet()
@@ -43,7 +43,7 @@ function auditOf({ kept }: Pick<HealthDeps, 'kept'>, monotonicMs: number): Gauge
   return { records: head.seq, waitingMs: monotonicMs - (waitingSinceMs ?? monotonicMs) }
 }
 
-function readRole(name: Role, used: Used, deps: HealthDeps): Gauges['roles'][number] {
+function readRole(name: Role, used: LimitUse, deps: HealthDeps): Gauges['roles'][number] {
   const nowMs = deps.clock.nowMs()
   const mine = liveOf(deps).filter(({ role }) => role === name)
   const places = rolesOf(deps).filter(({ agent }) => agent.role === name)

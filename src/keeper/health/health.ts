@@ -3,13 +3,13 @@ import type { Facet } from '../../ops/facet.ts'
 import type { Log } from '../../ops/log.ts'
 import { startOpsServer } from '../../ops/server.ts'
 import type { Reports } from '../telemetry/reports.ts'
+import { findAll } from './all-findings.ts'
 import { createFacets } from './facets.ts'
-import { findAll } from './find.ts'
 import { readGauges } from './gauges.ts'
-import type { HealthDeps } from './looked-at.ts'
+import type { HealthDeps } from './keeper-view.ts'
+import { usedNow } from './limit-use.ts'
 import { createProbes } from './probes.ts'
 import { createStatus, type StatusDeps } from './status.ts'
-import { usedNow } from './used.ts'
 
 const LOOK_MS = 1_000
 

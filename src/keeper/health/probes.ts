@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import type { Head } from '../../chain/nodes.ts'
-import { createRenewed } from '../cached-read.ts'
-import { JOURNAL_MS_MAX } from './findings/own.ts'
-import { atWork, type HealthDeps } from './looked-at.ts'
-import { type Used, usedNow } from './used.ts'
+import { createCachedRead } from '../cached-read.ts'
+import { JOURNAL_MS_MAX } from './findings/process.ts'
+import { atWork, type HealthDeps } from './keeper-view.ts'
+import { type LimitUse, usedNow } from './limit-use.ts'
 
 const HEAD_MS = 500
 /** Of a fleet's journal, one question: a budget is spent within seconds at the soonest. */
@@ -24,17 +24,17 @@ export type Probes = {
   readonly journalFailed: () => unknown
   readonly balanceWei: (signer: Address) => bigint | null
   /** What of the limits is used; null before the first read. */
-  readonly used: () => Used | null
+  readonly used: () => LimitUse | null
 }
 
 /** Create the probes of one keeper. What fails is tried again when it is due; what it means is for its facet to say. */
 export function createProbes(deps: HealthDeps): Probes {
   const { clock } = deps
   const every = <T>(ms: number, read: () => Promise<T>) =>
-    createRenewed(read, { clock, everyMs: () => ms, onFailed: () => undefined })
+    createCachedRead(read, { clock, everyMs: () => ms, onFailed: () => undefined })
   const head = every(HEAD_MS, async () => (await deps.nodes()?.recent()) ?? null)
   const journal = every(JOURNAL_MS, () => writeFailed(deps))
-  const balances = createRenewed(() => readBalances(deps), {
+  const balances = createCachedRead(() => readBalances(deps), {
     clock,
     onFailed: () => undefined,
     // While the chain is not followed yet, there was nobody to ask.

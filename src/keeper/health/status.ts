@@ -6,8 +6,8 @@ import type { KeeperStatus, RoleStatus } from '../../ops/status.ts'
 import { isHeld } from '../../workflow/workflow.ts'
 import type { MoneyToday } from '../money/run-money.ts'
 import { readGauges } from './gauges.ts'
-import { type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
-import { type Used, usedNow } from './used.ts'
+import { type HealthDeps, liveOf, rolesOf } from './keeper-view.ts'
+import { type LimitUse, usedNow } from './limit-use.ts'
 
 /** What saying how a keeper stands needs beside what it is looked at by. */
 export type StatusDeps = {
@@ -58,15 +58,15 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
   }
 }
 
-type Known = {
+type StatusFacts = {
   readonly gauges: ReturnType<typeof readGauges>
-  readonly used: Used
+  readonly used: LimitUse
   readonly money: SummaryEvent['money'] | null
 }
 
 function roleStatus(
   { agent, state }: ReturnType<typeof rolesOf>[number],
-  { gauges, used, money }: Known,
+  { gauges, used, money }: StatusFacts,
 ): RoleStatus {
   const { role, mode, signer } = agent
   const figures = gauges.roles.find((each) => each.role === role)

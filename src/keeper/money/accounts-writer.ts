@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Metrics } from '../../ops/metrics/metrics.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 import type { RolePolicy } from '../policy/role-policy.ts'
 
 /** What is final is entered within so long. */
@@ -14,7 +14,7 @@ const EVERY_MS = 15_000
 export type AccountsMetrics = Pick<Metrics, 'accounted' | 'accountsForked'>
 
 /** Create the accounts of a live role: its signer's, and those of the vaults or funds that it works for. */
-export function createKeptAccounts(
+export function createAccountsWriter(
   { worksFor, ...of }: Omit<AccountsOf, 'owner'> & { readonly worksFor: RolePolicy['does']['worksFor'] },
   {
     clock,
@@ -53,7 +53,7 @@ export function createKeptAccounts(
     alarm(error)
   }
   const all = [{ signer: of.signer }, ...workedFor(worksFor, of)].map((whose) =>
-    createRenewed(() => add(whose), {
+    createCachedRead(() => add(whose), {
       clock,
       everyMs: () => EVERY_MS,
       onFailed: onFailed(whose.signer),

@@ -1,13 +1,13 @@
 import type { Agent } from '../../../agents/agent.ts'
 import { type Experience, type Recovered, withCases } from '../../../agents/protocol/experience.ts'
 import { recoveriesOf } from '../../accounts/outcomes.ts'
-import { learn } from '../../accounts/record-cases.ts'
+import { recordCases } from '../../accounts/record-cases.ts'
 import type { Clock } from '../../clock.ts'
 import { type Refusal, RolekeeperError, refuse } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Accounts, CasesOf, SaidOfLot } from '../../journal/sqlite/accounts.ts'
+import type { Accounts, CasesOf, ExpectedOfLot } from '../../journal/sqlite/accounts.ts'
 import type { Log } from '../../ops/log.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 
 type WorksFor = Agent['worksFor']
 
@@ -31,7 +31,7 @@ const UNREAD_MS_MAX = 300_000
 type KnownNow = {
   readonly fromMs: number
   readonly experience: readonly Experience[]
-  readonly lots: readonly SaidOfLot[]
+  readonly lots: readonly ExpectedOfLot[]
 }
 
 /** Create the experience of one signer in a role. */
@@ -58,7 +58,7 @@ export function createExperience(
     const before =
       isWhole && known?.fromMs === fromMs ? known.experience : withCases([], await accounts.cases(of))
     isWhole = false
-    const { cases, undecided } = await learn(of, recoveredNow, deps)
+    const { cases, undecided } = await recordCases(of, recoveredNow, deps)
     const added = cases.filter(({ atMs }) => atMs > fromMs)
     const experience = added.length === 0 ? before : withCases(before, added)
     known = { fromMs, experience, lots: undecided.lots }
@@ -67,7 +67,7 @@ export function createExperience(
     for (const short of experience.filter((each) => isShort(each, shortOf(worksFor))))
       alarm(shortfall(of, short, shortOf(worksFor)))
   }
-  const renewed = createRenewed(read, {
+  const renewed = createCachedRead(read, {
     clock,
     everyMs: () => READ_EVERY_MS,
     onFailed: (error) => log.warn('could not record what came of what was said', { role, signer }, error),

@@ -11,7 +11,7 @@ import type { Log } from '../../ops/log.ts'
 import type { Signers } from '../../pipeline/transactions/safe.ts'
 import { span, usd } from '../../readable.js'
 import type { Role } from '../../service/contract/roles.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 
 /**
  * The most that was owned within five minutes; millionths of a dollar. Its times are those of blocks: by a clock that runs
@@ -122,7 +122,7 @@ export function createLossBudget(
       JSON.stringify(marks.map((mark) => ({ ...mark, usdMicros: String(mark.usdMicros) }))),
     )
   }
-  const { get } = createRenewed(look, { clock, everyMs: () => LOOK_EVERY_MS, onFailed: () => undefined })
+  const { get } = createCachedRead(look, { clock, everyMs: () => LOOK_EVERY_MS, onFailed: () => undefined })
   return {
     look: () => {
       get().catch((error: unknown) => {

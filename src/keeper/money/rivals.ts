@@ -7,7 +7,7 @@ import type { RunConfig } from '../../config/config.ts'
 import type { Log } from '../../ops/log.ts'
 import { LIQUIDATED, LIQUIDATED_TOPIC } from '../../pipeline/transactions/effects.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 
 /** What rivals gave to be first in markets, as nodes in agreement have it. */
 export type Rivals = {
@@ -56,7 +56,7 @@ export function createRivals(
     const isOfLate = ({ atMs }: Rival) => atMs > timestampS * 1_000 - DAY_MS
     known = [...known, ...added.flat()].filter(isOfLate).slice(-KEPT_MAX)
   }
-  const { begin } = createRenewed(read, {
+  const { begin } = createCachedRead(read, {
     clock,
     everyMs: () => READ_EVERY_MS,
     onFailed: (error) => log.warn('could not read what rivals gave', {}, error),

@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { type Accounts, type Page, readAccounts } from '../../journal/sqlite/accounts.ts'
 import type { SummaryEvent } from '../../ops/events.ts'
-import { createRenewed, type Renewed } from '../cached-read.ts'
+import { type CachedRead, createCachedRead } from '../cached-read.ts'
 
 /**
  * Sum up what the accounts of a run's signers say of it, by role, as `pnl` does from then on: read once they are closed, as a
@@ -30,7 +30,7 @@ const TODAY_MS = 30_000
 const DAY_MS = 86_400_000
 
 /** What accounts say of today, which began at midnight UTC, by role. Whoever shows it, shows this one. */
-export type MoneyToday = Pick<Renewed<SummaryEvent['money']>, 'begin' | 'last'>
+export type MoneyToday = Pick<CachedRead<SummaryEvent['money']>, 'begin' | 'last'>
 
 /** Create the sums of today. */
 export const createMoneyToday = (
@@ -42,7 +42,7 @@ export const createMoneyToday = (
     const midnightMs = Math.floor(clock.nowMs() / DAY_MS) * DAY_MS
     return sumUp(config, accounts, ({ to }) => to.atMs < midnightMs)
   }
-  return createRenewed(read, { clock, everyMs: () => TODAY_MS, onFailed: () => undefined })
+  return createCachedRead(read, { clock, everyMs: () => TODAY_MS, onFailed: () => undefined })
 }
 
 async function sumUp(

@@ -56,7 +56,7 @@ const exchanged = z.object({
 })
 
 /** What the static guard is asked about, as if its answer had just come. */
-type Asked = {
+type ExplainRequest = {
   readonly workflow: Pick<BoundWorkflow, 'chainId' | 'signer' | 'attestation' | 'proposal'>
   readonly frozen: FrozenAnswer
 }
@@ -108,7 +108,7 @@ export function preparedCalls(workflow: Workflow, config: string): readonly stri
   return [`not cleared by the policy of now: ${checked.check}: ${checked.message}`, ...calls]
 }
 
-function askedIn(file: string, ruleset: Ruleset): Asked {
+function askedIn(file: string, ruleset: Ruleset): ExplainRequest {
   const read = readJson(readText(file))
   if (!read.ok) throw unreadable(file, read.message)
   const kept = journalled.safeParse(read.value)
@@ -126,7 +126,10 @@ function askedIn(file: string, ruleset: Ruleset): Asked {
 }
 
 /** Where nobody wrote down when the answer came: now, or where it has ended, as late as it may have. */
-function askedBy({ request, answer, receivedAt }: z.output<typeof exchanged>, ruleset: Ruleset): Asked {
+function askedBy(
+  { request, answer, receivedAt }: z.output<typeof exchanged>,
+  ruleset: Ruleset,
+): ExplainRequest {
   const { workflowType, input, chainId, principalAddress } = request
   const counted = exposureOf({ workflowType, input }, principalAddress, ruleset)
   const exposure = counted.ok ? counted.exposure : { token: null, assets: 0n, usdMicros: 0n }
@@ -144,7 +147,7 @@ function askedBy({ request, answer, receivedAt }: z.output<typeof exchanged>, ru
 
 const attested = (
   attestation: z.output<typeof journalled>['attestation'],
-): Pick<Asked['workflow'], 'attestation'> =>
+): Pick<ExplainRequest['workflow'], 'attestation'> =>
   attestation === undefined
     ? {}
     : {

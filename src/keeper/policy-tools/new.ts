@@ -30,7 +30,7 @@ export type Ask = (question: Question) => Promise<string>
 
 /** A market's price as the chain has it, whole loan tokens for one whole collateral token, 18 decimals. */
 type Prices = ReadonlyMap<string, bigint>
-type Seen = { readonly prices: Prices; readonly references: ReadonlyMap<string, readonly string[]> }
+type SeenPrices = { readonly prices: Prices; readonly references: ReadonlyMap<string, readonly string[]> }
 
 const SHIPPED = fileURLToPath(new URL('../../../policies', import.meta.url))
 const WAD = 10n ** 18n
@@ -81,7 +81,7 @@ export async function newPolicy(
 }
 
 /** Read what the questions rest on, once chain and service are proven to be what the configuration says. */
-async function look(config: RunConfig): Promise<Seen> {
+async function look(config: RunConfig): Promise<SeenPrices> {
   const { deployment, chain } = config
   const client = openService(config, systemClock)
   const nodes = await openNodes(config, systemClock)
@@ -143,7 +143,7 @@ async function askMoney(config: RunConfig, ask: Ask): Promise<string> {
   return ask({ name: 'money', asks, fallback: known[0] ?? null, wrong: oneOf(known) })
 }
 
-type AskedOf = { readonly money: string; readonly seen: Seen; readonly ask: Ask }
+type AskedOf = { readonly money: string; readonly seen: SeenPrices; readonly ask: Ask }
 
 async function askCollaterals(
   config: RunConfig,

@@ -22,7 +22,7 @@ type TestedType = {
 }
 
 /** What a policy makes of the newest answers in a journal. */
-export type Tested = {
+export type PolicyTestResult = {
   readonly role: string
   /** Workflows that were looked at; not all of them came to an answer that was judged. */
   readonly looked: number
@@ -40,7 +40,7 @@ export async function testFile(
   file: string,
   config: string,
   { place, last }: { readonly place: JournalPlace; readonly last: number },
-): Promise<Tested> {
+): Promise<PolicyTestResult> {
   const { ruleset } = openPolicy(file, config)
   return readJournal(place, async (journal) => {
     const workflows = await journal.newestOf(ruleset.role, last)

@@ -9,7 +9,7 @@ import type { Ruleset } from '../../guard/ruleset.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 
 /** A function that some contract among these has to answer, and where the policy says so. */
-type Wanted = {
+type RequiredView = {
   readonly path: string
   readonly item: AbiFunction
   readonly among: readonly Address[]
@@ -28,13 +28,13 @@ export async function proveViews(
 ): Promise<void> {
   const pinned = [...new Set(pinsOf(deployment).map(({ address }) => address))]
   const judged = new Set([...sanity.values()].flatMap(({ views }) => views.map(viewShape)))
-  const views = guard.views.flatMap((text, index): readonly Wanted[] => {
+  const views = guard.views.flatMap((text, index): readonly RequiredView[] => {
     const path = `guard.views[${index}]`
     const item = parseView(text, path)
     const isAsked = judged.has(viewShape(item)) && guard.facts?.[item.name] === undefined
     return isAsked ? [{ path, item, among: pinned }] : []
   })
-  const facts = Object.entries(guard.facts ?? {}).flatMap(([name, source]): readonly Wanted[] => {
+  const facts = Object.entries(guard.facts ?? {}).flatMap(([name, source]): readonly RequiredView[] => {
     if (typeof source === 'string' || !('target' in source)) return []
     const path = `guard.facts.${name}.function`
     return [
@@ -57,8 +57,8 @@ const FIRST = 8
 /** Find the views that no contract among theirs answers. */
 async function unanswered(
   nodes: Pick<Nodes, 'calls'>,
-  wanted: readonly Wanted[],
-): Promise<readonly Wanted[]> {
+  wanted: readonly RequiredView[],
+): Promise<readonly RequiredView[]> {
   let left = wanted
   for (let [from, to] = [0, FIRST]; ; [from, to] = [to, to * FIRST]) {
     const asked = left.flatMap((one) => one.among.slice(from, to).map((address) => ({ ...one, to: address })))

@@ -56,7 +56,7 @@ export type KeeperRecords = {
 export const SIGNERS_KEY = 'signers'
 
 /** A watermark and where it is; `kept` names it in the journal. */
-type Place = FoundWatermark & { readonly folder: string; readonly kept: string }
+type WatermarkPlace = FoundWatermark & { readonly folder: string; readonly kept: string }
 
 /**
  * Open the journal and its watermark and compare them, before anything else: what the journal has lost comes back from
@@ -77,7 +77,7 @@ export async function openRecords(config: RecordsConfig, deps: RecordsDeps): Pro
       const { release } = lockDirectory(copy)
       opened.push(async () => release())
     }
-    const places: Place[] = []
+    const places: WatermarkPlace[] = []
     for (const [index, folder] of [directory, copy].entries()) {
       if (folder === undefined) continue
       const found = await openWatermarkFile(folder)
@@ -129,7 +129,7 @@ export const signersOf = (
 ]
 
 /** What a watermark is held against. */
-type Known = {
+type WatermarkTerms = {
   readonly journal: Journal
   readonly signers: Signers
   readonly ours: readonly Address[]
@@ -137,7 +137,7 @@ type Known = {
 }
 
 /** Hold the journal against one watermark: a difference is SAFE, and what the journal lost is taken back. */
-async function compare(place: Place, known: Known): Promise<void> {
+async function compare(place: WatermarkPlace, known: WatermarkTerms): Promise<void> {
   const { journal, signers } = known
   const { lost, unread } = await lostMarks(place, known)
   // First, both: where the process dies once the marks are back, nothing else shows that they had been lost.
@@ -165,7 +165,7 @@ async function compare(place: Place, known: Known): Promise<void> {
  * The marks that a journal does not hold: those that follow the newest claim or attempt that it does, in the order of its
  * commits; and how many lines among them are no marks.
  */
-async function lostMarks({ folder, lines }: Place, { journal, ours, chainId }: Known) {
+async function lostMarks({ folder, lines }: WatermarkPlace, { journal, ours, chainId }: WatermarkTerms) {
   const lost: Mark[] = []
   let unread = 0
   const newest = lines.findLast((line) => chainOf(markOf(line)) !== null)
@@ -206,8 +206,8 @@ function chainOf(mark: Mark | null): number | null {
 
 /** Write what is live and a watermark lacks into it: one that is new, or whose last lines a crash took. */
 async function complete(
-  { file, lines, kept }: Place,
-  places: readonly Place[],
+  { file, lines, kept }: WatermarkPlace,
+  places: readonly WatermarkPlace[],
   journal: Journal,
 ): Promise<void> {
   const known = new Set(
@@ -235,7 +235,7 @@ const attemptsOf = ({ slots }: Workflow) => slots.flatMap(({ attempts }) => atte
  * Put workflows in the order of the journal's commits, as its watermarks have them: the newest line that a journal holds
  * says that it holds those before. What is in none of them came last, by the clock. Pure.
  */
-function inOrder(workflows: readonly Workflow[], places: readonly Place[]): readonly Workflow[] {
+function inOrder(workflows: readonly Workflow[], places: readonly WatermarkPlace[]): readonly Workflow[] {
   if (workflows.length === 0) return []
   const digests = places.flatMap(({ lines }) => lines.flatMap((line) => line.digests))
   const order = new Map(digests.map((digest, index) => [digest, index]))

@@ -4,21 +4,21 @@ import type { Role } from '../../service/contract/roles.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** A thing that a role owes, once it is known since when. */
-type Owed = Due & { readonly sinceMs: number; readonly lateMs: number }
+type DueSince = Due & { readonly sinceMs: number; readonly lateMs: number }
 
 /** Why a role does not act: a rule, what it said of one, and of how many it says so. */
-export type Because = { readonly check: string; readonly message: string; readonly count: number }
+export type IdleReason = { readonly check: string; readonly message: string; readonly count: number }
 
 /** How late a role is with what it should do, and what keeps it from more. */
 export type DutyState = {
   readonly role: Role
   /** What is later than its grace allows, the worst first; five at most. */
-  readonly late: readonly Owed[]
+  readonly late: readonly DueSince[]
   readonly lateCount: number
   /** How long ago the oldest of them became due; 0 where none is late. */
   readonly lateMs: number
   /** Of the last decision, and of refusals of the last minutes; what keeps late things first. Five at most. */
-  readonly nothingBecause: readonly Because[]
+  readonly nothingBecause: readonly IdleReason[]
   /** When it last claimed a nonce, or carried something to its end without one; by the journal, too. */
   readonly lastActAtMs: number | null
   readonly lastProposalAtMs: number | null
@@ -123,15 +123,15 @@ function leftOf(dues: readonly Due[]): DutyState['leftUsdMicros'] {
 }
 
 /** What is worth most first, then what is latest for its kind. */
-function byHarm(one: Owed, other: Owed): number {
+function byHarm(one: DueSince, other: DueSince): number {
   const [worth, otherWorth] = [one.usdMicros ?? 0n, other.usdMicros ?? 0n]
   if (worth !== otherWorth) return worth > otherWorth ? -1 : 1
   return other.lateMs / graceOf(other) - one.lateMs / graceOf(one)
 }
 
 /** Count the rules that keep a role from acting: those of what is late, then refusals, then what the most are left alone by. */
-function becauseOf(memory: DutyMemory, late: readonly Owed[], nowMs: number): readonly Because[] {
-  const found = new Map<string, Because>()
+function becauseOf(memory: DutyMemory, late: readonly DueSince[], nowMs: number): readonly IdleReason[] {
+  const found = new Map<string, IdleReason>()
   const note = (check: string, message: string) => {
     const count = (found.get(check)?.count ?? 0) + 1
     found.set(check, { check, message: found.get(check)?.message ?? message, count })

@@ -70,7 +70,7 @@ async function dropOldest(folder: string, packsMax: number): Promise<void> {
  * Open a proposal once what it rests on is on disk: its reason names the pack, so that the journal vouches for it. The pack
  * of one that is not opened goes again; a proposal without evidence is opened as it is.
  */
-export async function openKept<Opened extends { readonly ok: boolean }>(
+export async function openWithEvidence<Opened extends { readonly ok: boolean }>(
   proposal: Proposal,
   files: Evidence | null,
   keep: Keep,

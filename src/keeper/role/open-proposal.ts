@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import type { AgentConfig, RunConfig } from '../../config/config.ts'
-import { type About, openProposal, opportunityOf } from '../../decide/open.ts'
+import { type OpportunityParts, openProposal, opportunityOf } from '../../decide/open.ts'
 import { type Checked, type Refusal, type RolekeeperError, refuse } from '../../errors.ts'
 import { askerOf } from '../../guard/approval/approvers.ts'
 import { exposureOf } from '../../guard/checks/check-request.ts'
@@ -39,7 +39,7 @@ type Key = { readonly address: Address; readonly window: number }
 /** Opens a role's proposals, whether its agent made them or a person. */
 type Opener = {
   readonly open: (proposal: Proposal, shadow: boolean) => ReturnType<typeof openProposal>
-  readonly opportunityOf: (about: About, shadow: boolean) => string
+  readonly opportunityOf: (about: OpportunityParts, shadow: boolean) => string
 }
 
 /** Create the opener of a role's proposals. */
@@ -55,7 +55,7 @@ export function createOpener(
         const able = keys.filter(({ address }) => signers.reasonsOf(address).length === 0)
         const isHere = shadow || proposal.urgent === true
         const left =
-          isHere || able.length < 2 ? null : leftToAnother(who.signer, able, await journal.ofRole(who.role))
+          isHere || able.length < 2 ? null : otherKeyHasRoom(who.signer, able, await journal.ofRole(who.role))
         const no = left ?? (shadow ? null : await rejections.against(proposal))
         const { isTakenBack } = rejections
         return (
@@ -67,7 +67,7 @@ export function createOpener(
 }
 
 /** Leave a proposal to another key of the role while this one's window of nonces is full and the other's is not. Pure. */
-function leftToAnother(signer: Address, keys: readonly Key[], live: readonly Brief[]): Refusal | null {
+function otherKeyHasRoom(signer: Address, keys: readonly Key[], live: readonly Brief[]): Refusal | null {
   const free = keys.filter(({ address, window }) => {
     const counted = live.filter((workflow) => workflow.signer === address && !workflow.held)
     return counted.reduce((sum, { nonces }) => sum + nonces, 0) < window
@@ -89,7 +89,10 @@ export type RoleOrders = {
   /** Open what a person submitted, as a workflow of this role; again, it is the same one. */
   readonly open: (proposal: Proposal, shadow: boolean) => Promise<Checked<{ readonly workflowId: string }>>
   /** Find what was opened of an order already, as before a crash that came before its reply; null where nothing was. */
-  readonly opened: (about: About, shadow: boolean) => Promise<{ readonly workflowId: string } | null>
+  readonly opened: (
+    about: OpportunityParts,
+    shadow: boolean,
+  ) => Promise<{ readonly workflowId: string } | null>
 }
 
 /** Join what a person's order to a role takes. */

@@ -38,7 +38,7 @@ import { proveService } from '../startup/service.ts'
 import { compareWithService } from './compare-service.ts'
 import { createRoleDuty, type RoleDuty } from './decision-loop.ts'
 import type { DutyState } from './duty-ledger.ts'
-import { openKept, PACKS_MAX } from './evidence-store.ts'
+import { openWithEvidence, PACKS_MAX } from './evidence-store.ts'
 import { createOpener, createRoleOrders, keysLike, type RoleOrders } from './open-proposal.ts'
 import { createRejections } from './rejections.ts'
 import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
@@ -172,7 +172,7 @@ export async function openRole(
       addDecisions: (rows) => journal.addDecisions(rows),
     },
     open: (proposal) =>
-      openKept(
+      openWithEvidence(
         proposal,
         evidenceOf(rolePolicy, proposal, duty.lastSeen()),
         { directory: config.directory, packsMax: PACKS_MAX },

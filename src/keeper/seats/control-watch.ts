@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Pulled } from '../../ops/control.ts'
+import type { ActiveSwitch } from '../../ops/control.ts'
 import { type ControlEvent, controlEvents } from '../../ops/control-event.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Seating } from './seating.ts'
@@ -17,7 +17,7 @@ type WatchDeps = {
 
 /** Say of each switch that it was pulled or taken back, also of one that is on from the start. @returns how to stop. */
 export function watchControl({ seating, emit, log, clock }: WatchDeps): () => void {
-  let before: readonly Pulled[] = []
+  let before: readonly ActiveSwitch[] = []
   const look = () => {
     const now = seating.control()
     // A directory that cannot be read says nothing of them.

@@ -4,7 +4,7 @@ import type { Park } from '../../fleet/held-seat.ts'
 import { fleetMail } from '../../fleet/mail.ts'
 import { withWitness } from '../../fleet/witnessed-journal.ts'
 import { openRedisJournal } from '../../journal/redis/redis.ts'
-import type { Controls, Held } from '../../journal/redis/seats/seat.ts'
+import type { Controls, SeatToken } from '../../journal/redis/seats/seat.ts'
 import type { RedisStore } from '../../journal/redis/store.ts'
 import { startSeatUpkeep } from '../../journal/redis/upkeep.ts'
 import type { Archive } from '../../journal/sqlite/archive.ts'
@@ -31,7 +31,7 @@ type SeatDeps = Omit<HeldSeat, 'records' | 'mail'> & {
 }
 
 /** Open the records of a seat that was just taken. Throws what Redis answers, `seat.lost` included. */
-export async function openFleetSeat(held: Held, deps: SeatDeps): Promise<HeldSeat> {
+export async function openFleetSeat(held: SeatToken, deps: SeatDeps): Promise<HeldSeat> {
   const { config, candidates, gate, createQueue, store, clock, alarm } = deps
   const inRedis = await openRedisJournal(held, deps)
   const witnessed = withWitness(inRedis, deps)

@@ -12,7 +12,7 @@ import { placeOf } from '../../fleet/place.ts'
 import { createSeats, type Seats } from '../../fleet/seats.ts'
 import { openWitnesses, type Witnesses } from '../../fleet/witnesses.ts'
 import { lockDirectory } from '../../journal/directory/lock.ts'
-import { type Held, readSeatsAtWork } from '../../journal/redis/seats/seat.ts'
+import { readSeatsAtWork, type SeatToken } from '../../journal/redis/seats/seat.ts'
 import { RedisStore } from '../../journal/redis/store.ts'
 import { type StoreUpkeep, startStoreUpkeep } from '../../journal/redis/upkeep.ts'
 import { type Archive, openArchive } from '../../journal/sqlite/archive.ts'
@@ -24,7 +24,7 @@ import { type Candidate, refusalOfPolicies } from '../policy/candidates.ts'
 import { openKeeperAudit } from '../telemetry/audit.ts'
 import { agreementOf } from './fingerprint.ts'
 import { beginTenure, isMistake, openFleetSeat } from './fleet-seat.ts'
-import type { HeldSeat, Seating, Standing, Tenure } from './seating.ts'
+import type { HeldSeat, Seating, SeatStanding, Tenure } from './seating.ts'
 import { createWakeups, type Wakeups } from './wakeups.ts'
 
 /** What an instance of a fleet needs. */
@@ -80,7 +80,7 @@ export async function openInFleet(config: RunConfig, deps: FleetDeps): Promise<S
   }
 }
 
-type Parts = FleetDeps & {
+type FleetParts = FleetDeps & {
   readonly witnesses: Witnesses
   readonly audit: Seating['audit']
   readonly archive: Archive
@@ -98,7 +98,7 @@ class FleetSeating implements Seating {
   readonly close: () => Promise<void>
   readonly #config: RunConfig
   readonly #fleet: NonNullable<RunConfig['fleet']>
-  readonly #deps: Parts
+  readonly #deps: FleetParts
   readonly #names: readonly string[]
   readonly #control: FleetControl
   readonly #attestation: Attestation
@@ -114,7 +114,7 @@ class FleetSeating implements Seating {
   /** Resolves once seats are being held, or the keeper ends. */
   #holding: Promise<void> | undefined
 
-  constructor(config: RunConfig, fleet: NonNullable<RunConfig['fleet']>, deps: Parts) {
+  constructor(config: RunConfig, fleet: NonNullable<RunConfig['fleet']>, deps: FleetParts) {
     const { clock, store, witnesses, alarm, close } = deps
     const { monotonicMs } = clock
     const { replicas } = storeConfigOf(config)
@@ -181,7 +181,7 @@ class FleetSeating implements Seating {
     this.#deps.alarm(why)
   }
 
-  standing(): Standing {
+  standing(): SeatStanding {
     const held = this.#seats?.held().length ?? 0
     const why = this.#upkeep?.failing() ?? this.#why ?? this.#upkeep?.full() ?? null
     return {
@@ -266,7 +266,7 @@ class FleetSeating implements Seating {
     return undefined
   }
 
-  #begin(held: Held, lost: AbortSignal, hold: (seat: HeldSeat) => Tenure): Park {
+  #begin(held: SeatToken, lost: AbortSignal, hold: (seat: HeldSeat) => Tenure): Park {
     return beginTenure(this.#open(held), lost, {
       hold,
       onBegun: () => this.#report(held, 'held'),
@@ -280,14 +280,14 @@ class FleetSeating implements Seating {
     })
   }
 
-  #report({ seat }: Held, state: 'held' | 'left' | 'lost'): void {
+  #report({ seat }: SeatToken, state: 'held' | 'left' | 'lost'): void {
     const roles = agentsOf(seat, this.#config).map(({ role }) => role)
     const at = new Date(this.#deps.clock.nowMs()).toISOString()
     this.#deps.metrics?.term(state === 'held' ? 'begun' : state)
     this.#deps.emit({ type: 'seat', at, seat, roles, state })
   }
 
-  #open(held: Held): Promise<HeldSeat> {
+  #open(held: SeatToken): Promise<HeldSeat> {
     const { store, archive, audit, witnesses, clock, alarm } = this.#deps
     const { seat } = held
     const candidates = this.#deps.candidates.filter(({ agent }) => seatOf(agent) === seat)

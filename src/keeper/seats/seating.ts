@@ -1,7 +1,7 @@
 import type { Nodes } from '../../chain/nodes.ts'
 import type { RunConfig } from '../../config/config.ts'
 import type { AuditLog } from '../../ops/audit/log.ts'
-import type { Control, Gate, Pull, Pulled } from '../../ops/control.ts'
+import type { ActiveSwitch, Control, Gate, SwitchRecord } from '../../ops/control.ts'
 import type { Mail } from '../../ops/mail.ts'
 import type { FleetGauges } from '../../ops/metrics/fleet-metrics.ts'
 import type { Queue } from '../../queue/queue.ts'
@@ -31,7 +31,7 @@ export type Tenure = {
 }
 
 /** How it stands with a keeper's share of the seats. */
-export type Standing = {
+export type SeatStanding = {
   readonly ok: boolean
   readonly message: string
   /** Whether it holds none: then nothing that a seat is judged by says anything. */
@@ -48,12 +48,12 @@ export type Seating = {
   /** Of this keeper's directory: what it did, whichever seats it held. */
   readonly audit: AuditLog
   /** Who took back a switch that was on. */
-  readonly takenBack: (pulled: Pulled) => Pull
+  readonly takenBack: (pulled: ActiveSwitch) => SwitchRecord
   /** Where a keeper keeps how far its feed has come. */
   readonly values: Pick<KeeperRecords['journal'], 'getValue' | 'setValue'>
   /** Hold seats from now on. Alone it resolves once the term has begun, and throws why it cannot. */
   readonly hold: (hold: (seat: HeldSeat) => Tenure, nodes: Pick<Nodes, 'onHead'>) => Promise<void>
-  readonly standing: () => Standing
+  readonly standing: () => SeatStanding
   /** Null alone. */
   readonly gauges: () => FleetGauges | null
   /** Let those who hold the seats that this keeper does not hold look again. */

@@ -7,12 +7,18 @@ import {
   type SafeReason,
   usedElsewhere,
 } from '../../pipeline/transactions/safe.ts'
-import { counts, isTrailing, readStanding, type Standing, type StandingDeps } from './nonce-counts.ts'
+import {
+  counts,
+  isTrailing,
+  type NonceCounts,
+  type NonceCountsDeps,
+  readNonceCounts,
+} from './nonce-counts.ts'
 import { type OrderDeps, PLANS, unheldAt } from './plans.ts'
 import type { Releases } from './release-quorum.ts'
 
 /** What looking after signers needs. */
-export type SignerDeskDeps = StandingDeps & OrderDeps & { readonly releases: Releases }
+export type SignerDeskDeps = NonceCountsDeps & OrderDeps & { readonly releases: Releases }
 
 /** Holds the journal against the chain for each signer, and does what people order about one. */
 export type SignerDesk = {
@@ -36,7 +42,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
   const pendingSeenAt = new Map<Address, bigint>()
 
   const compare = async (signer: Address) => {
-    const standing = await readStanding(signer, deps)
+    const standing = await readNonceCounts(signer, deps)
     if (standing === null) return
     const isAbove = Math.max(standing.latest, standing.pending) > standing.next
     if (isAbove || !seenAbove.has(signer)) seenAbove.set(signer, standing.headNumber)
@@ -92,7 +98,7 @@ async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{
       'signer_unknown',
       `${order.signer} is no signer of this keeper. Fix: rolekeeper signer show has them.`,
     )
-  const standing = await readStanding(signer, deps)
+  const standing = await readNonceCounts(signer, deps)
   if (standing === null) return refuse('signer_unknown', `${signer} has no nonce in the journal yet.`)
   const planned = await PLANS[order.verb]({ ...deps, signer, standing, nonce: order.nonce })
   if (!planned.ok || !order.yes) return planned
@@ -107,10 +113,10 @@ async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{
 }
 
 /** Of what nobody remembers, the nonces are closed one by one, and none of them is held before. Pure. */
-const isNextTooHigh = (standing: Standing, reasons: readonly SafeReason[]): boolean =>
+const isNextTooHigh = (standing: NonceCounts, reasons: readonly SafeReason[]): boolean =>
   isTrailing(standing) && !reasons.some(isOfForgotten)
 
-function doubtsOf(signer: Address, standing: Standing, isTooHigh: boolean): readonly Doubt[] {
+function doubtsOf(signer: Address, standing: NonceCounts, isTooHigh: boolean): readonly Doubt[] {
   const { latest, pending, next, ahead } = standing
   const seen = counts(standing)
   const doubts: Doubt[] = []
@@ -136,7 +142,7 @@ function doubtsOf(signer: Address, standing: Standing, isTooHigh: boolean): read
 }
 
 /** Whether the finalized chain says that what a reason fears did not happen. Pure. */
-function isDisproven(reason: SafeReason, standing: Standing, isPast: boolean): boolean {
+function isDisproven(reason: SafeReason, standing: NonceCounts, isPast: boolean): boolean {
   const { finalized, latest, pending, next, ahead } = standing
   if (reason.check === 'not_compared') return true
   if (reason.check === 'journal_ahead_of_chain') return ahead.length === 0

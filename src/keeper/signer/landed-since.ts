@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from 'viem'
-import { type SeekNodes, seekMined, unlessRefused } from '../../chain/find-mined.ts'
+import { findMined, type SeekNodes, unlessRefused } from '../../chain/find-mined.ts'
 import type { MinedTransaction, Nodes } from '../../chain/nodes.ts'
 import { isReopened } from '../../decide/open.ts'
 import { RolekeeperError } from '../../errors.ts'
@@ -106,12 +106,12 @@ async function hasLanded(
   }
   // What a watermark brought back is known by its digest alone, as is what a process that died had signed.
   const sought = soughtFor(slot, finalBefore(clearance), facts)
-  const mined = await unlessRefused(seekMined(sought, facts.head, nodes))
+  const mined = await unlessRefused(findMined(sought, facts.head, nodes))
   return mined === null ? null : isEffect(mined)
 }
 
 /** Say what keeping a workflow from being tried again does, for people. Pure. */
-export const saidOfLanded = ({ workflow: { id, state }, nonce, isCertain }: Landed): string =>
+export const landedText = ({ workflow: { id, state }, nonce, isCertain }: Landed): string =>
   isCertain
     ? ` Workflow ${id} ended ${state}, and its payload at nonce ${nonce} has landed since: its opportunity is not tried again.`
     : ` Workflow ${id} ended ${state}, and the nodes do not say whether its payload has landed at nonce ${nonce} since: its opportunity is not tried again.`
@@ -123,7 +123,7 @@ export async function keepFromAgain(landed: Landed, deps: LandedDeps): Promise<v
   const last = (await deps.journal.byOpportunity(workflow.opportunity)) ?? lastRoundOf(workflow)
   // A round that claimed nonces since has an end of its own.
   if (last.hasClaimed && last.id !== workflow.id) return
-  const note = { check: 'landed_since', message: saidOfLanded(landed).trim() }
+  const note = { check: 'landed_since', message: landedText(landed).trim() }
   const end = { state: 'partial' as const, updatedAtMs: deps.nowMs(), note }
   const newest = last.id === workflow.id ? workflow : await deps.journal.get(last.id)
   const written = newest === null ? null : await writeUnlessArchived({ ...newest, ...end }, last, deps)

@@ -6,12 +6,12 @@ import { RolekeeperError } from '../../errors.ts'
 import { type EvidencePlace, readEvidence } from '../../fleet/evidence.ts'
 import {
   type Adopted,
-  type Asked,
   type ChainEvidence,
   type Check,
   type Gap,
   gapOf,
   judge,
+  type LeaveRequest,
   latestOf,
   leavingOf,
 } from '../../fleet/leave-safe.ts'
@@ -25,7 +25,7 @@ import { loadRolePolicy, positionOf } from '../policy/role-policy.ts'
 import { readAdopted, readSignerEvidence } from './evidence.ts'
 
 /** What a person asks for about one signer of a fleet. */
-export type AskedToLeave = Omit<Asked, 'window' | 'chainId'> & {
+export type AskedToLeave = Omit<LeaveRequest, 'window' | 'chainId'> & {
   readonly place: EvidencePlace
   readonly author: Author
 }
@@ -54,7 +54,7 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
   const [agent] = agents
   if (agent === undefined || seat.startsWith('shadow:')) throw unknown(seat)
   const { address, window } = agent.signer
-  const asked: Asked = { ...asking, chainId: config.chain.id, window }
+  const asked: LeaveRequest = { ...asking, chainId: config.chain.id, window }
   const line = openCommandLine(place.store, false)
   const reads = new RedisReads(line)
   try {
@@ -113,7 +113,7 @@ function chargesOf(
 
 /** Keep the signer SAFE for as long as something forgotten may land. */
 async function valuesOf(
-  { seat, chainId }: Asked,
+  { seat, chainId }: LeaveRequest,
   { gap, reads, author }: { readonly gap: Gap | null; readonly reads: RedisReads; readonly author: Author },
 ): Promise<ReadonlyMap<string, string>> {
   if (gap === null) return new Map()

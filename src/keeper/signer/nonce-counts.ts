@@ -4,7 +4,7 @@ import type { Journal } from '../../journal/journal.ts'
 import { slotAt } from '../../workflow/slot.ts'
 
 /** What the chain counts of a signer, and what the journal does. */
-export type Standing = {
+export type NonceCounts = {
   readonly finalized: number
   readonly latest: number
   readonly pending: number
@@ -21,7 +21,7 @@ export type Standing = {
 }
 
 /** What reading how a signer stands needs. */
-export type StandingDeps = {
+export type NonceCountsDeps = {
   readonly nodes: Pick<Nodes, 'chainId' | 'head' | 'finalized' | 'transactionCount'>
   readonly journal: Pick<Journal, 'nextNonce' | 'byNonce'>
 }
@@ -32,10 +32,10 @@ const SPAN_MAX = 2_000
 const CONTESTED_MAX = 64
 
 /** Read how a signer stands, now; null before the journal has a nonce of it. Throws what the nodes throw. */
-export async function readStanding(
+export async function readNonceCounts(
   signer: Address,
-  { nodes, journal }: StandingDeps,
-): Promise<Standing | null> {
+  { nodes, journal }: NonceCountsDeps,
+): Promise<NonceCounts | null> {
   const [head, final] = await Promise.all([nodes.head(), nodes.finalized()])
   const [finalized, latest, pending] = await Promise.all([
     nodes.transactionCount(signer, final.hash),
@@ -62,11 +62,11 @@ export async function readStanding(
 }
 
 /** Whether nothing is held from the first unheld nonce on: then the next nonce is too high, and nothing has to be filled. Pure. */
-export const isTrailing = ({ unheld, next }: Standing): boolean => {
+export const isTrailing = ({ unheld, next }: NonceCounts): boolean => {
   const [first] = unheld
   return first !== undefined && unheld.length === Math.min(next - first, SPAN_MAX)
 }
 
 /** Write down every count, for people. Pure. */
-export const counts = ({ finalized, latest, pending, next, headNumber, finalizedNumber }: Standing) =>
+export const counts = ({ finalized, latest, pending, next, headNumber, finalizedNumber }: NonceCounts) =>
   `the chain counts ${latest} at block ${headNumber}, ${finalized} at the final block ${finalizedNumber} and ${pending} pending; the journal's next nonce is ${next}`

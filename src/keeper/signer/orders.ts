@@ -6,7 +6,7 @@ import { leftBehind } from '../../ops/orders.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { Candidate } from '../policy/candidates.ts'
 import type { KeeperRecords } from '../records/records.ts'
-import type { Ground } from '../startup/chain-follower.ts'
+import type { ChainFollower } from '../startup/chain-follower.ts'
 import { createSignerDesk, type SignerDesk } from './desk.ts'
 import { type Filler, fillNonce } from './fill-nonce.ts'
 import { createReleases } from './release-quorum.ts'
@@ -14,7 +14,7 @@ import { createReleases } from './release-quorum.ts'
 /** What a signer desk is joined from. */
 type DeskParts = {
   readonly records: KeeperRecords
-  readonly ground: Ground
+  readonly ground: ChainFollower
   readonly candidates: readonly Candidate[]
   readonly clock: Clock
   /** A workflow was opened (without `before`) or changed, and is to be looked at. */

@@ -11,8 +11,8 @@ import { failsForEver, giveUp } from '../../workflow/quarantine.ts'
 import { slotAt } from '../../workflow/slot.ts'
 import { isTerminal, type StandingAllowance, type Workflow } from '../../workflow/workflow.ts'
 import type { Filling } from './fill-nonce.ts'
-import { keepFromAgain, landedSince, saidOfLanded } from './landed-since.ts'
-import { counts, isTrailing, type Standing } from './nonce-counts.ts'
+import { keepFromAgain, landedSince, landedText } from './landed-since.ts'
+import { counts, isTrailing, type NonceCounts } from './nonce-counts.ts'
 
 /** What doing what people order about signers needs. */
 export type OrderDeps = {
@@ -43,7 +43,7 @@ export type OrderDeps = {
   readonly nowMs: () => number
 }
 
-const adopted = (standing: Standing): Doubt => ({
+const adopted = (standing: NonceCounts): Doubt => ({
   check: 'nonces_adopted',
   message: `The chain has nonces ${standing.next} to ${standing.finalized - 1}, and the journal does not know what they did.`,
   seen: counts(standing),
@@ -69,7 +69,7 @@ const contestedAt = (signer: Address, nonce: number): Filling => ({
 const SPAN_MAX = 2_000
 
 /** What the next nonce becomes where the journal adopts the final count; null where that is too far down to look. */
-async function firstFree({ signer, standing, nodes, journal }: Asked): Promise<number | null> {
+async function firstFree({ signer, standing, nodes, journal }: PlanRequest): Promise<number | null> {
   const { next, finalized } = standing
   const isHeld = async (nonce: number) => (await journal.byNonce(nodes.chainId, signer, nonce)) !== null
   let free = next
@@ -78,7 +78,10 @@ async function firstFree({ signer, standing, nodes, journal }: Asked): Promise<n
 }
 
 /** What an ended workflow had final at a nonce where the chain has nothing now; null where there is no such thing. */
-async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked): Promise<Filling | null> {
+async function lostAt(
+  nonce: number,
+  { signer, standing, nodes, journal }: PlanRequest,
+): Promise<Filling | null> {
   if (!standing.ahead.includes(nonce) || nonce < standing.latest) return null
   const holder = await journal.byNonce(nodes.chainId, signer, nonce)
   if (holder === null || holder === 'archived') return null
@@ -89,9 +92,9 @@ async function lostAt(nonce: number, { signer, standing, nodes, journal }: Asked
 }
 
 /** What an order is about. */
-type Asked = OrderDeps & {
+type PlanRequest = OrderDeps & {
   readonly signer: Address
-  readonly standing: Standing
+  readonly standing: NonceCounts
   readonly nonce: number | undefined
 }
 
@@ -99,7 +102,7 @@ type Asked = OrderDeps & {
 type Plan = Checked<{ readonly said: string; readonly act: () => Promise<Checked<unknown>> }>
 
 /** What each order would do, with what it goes by. */
-export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promise<Plan>>> = {
+export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) => Promise<Plan>>> = {
   fill: async (asked) => {
     const { signer, standing, nonce, fill } = asked
     const { unheld, contested } = standing
@@ -132,8 +135,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       taken.length === 0
         ? ''
         : ', in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGas'
-    const said = `A no-op of ${signer} goes to nonce ${[...fillings.keys()].join(', ')}${replaces}.`
-    return { ok: true, said: lost === null ? said : `${said} ${lost.note.message}`, act }
+    const text = `A no-op of ${signer} goes to nonce ${[...fillings.keys()].join(', ')}${replaces}.`
+    return { ok: true, said: lost === null ? text : `${text} ${lost.note.message}`, act }
   },
   cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
     if (nonce === undefined)
@@ -152,8 +155,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       onChanged(workflow, await journal.write({ ...workflow, slots }))
       return { ok: true } as const
     }
-    const said = `The payload of workflow ${workflow.id} at nonce ${nonce} is replaced by a no-op, unless it lands first.`
-    return { ok: true, said, act }
+    const text = `The payload of workflow ${workflow.id} at nonce ${nonce} is replaced by a no-op, unless it lands first.`
+    return { ok: true, said: text, act }
   },
   release: async (asked) => {
     const { signer, standing, signers } = asked
@@ -181,8 +184,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       ({ workflow: { id }, left }) =>
         ` Workflow ${id} fails at every step and ends quarantined as it is: what it reserved stays reserved${left}.`,
     )
-    const said = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}${landed.map(saidOfLanded).join('')}`
-    return { ok: true, said, act }
+    const text = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}${landed.map(landedText).join('')}`
+    return { ok: true, said: text, act }
   },
   resync: async (asked) => {
     const { signer, standing, nodes, journal, signers } = asked
@@ -199,8 +202,8 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: Asked) => Promi
       return { ok: true } as const
     }
     const verb = free === standing.next ? 'stays' : 'becomes'
-    const said = `The next nonce of ${signer} ${verb} ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
-    return { ok: true, said, act }
+    const text = `The next nonce of ${signer} ${verb} ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
+    return { ok: true, said: text, act }
   },
 }
 
@@ -218,7 +221,7 @@ async function namedBy(
  * What is not proven yet of what leaving takes: everything that the signer ever sent is final, and all of it is known; and
  * what a reason names has ended, or never will by itself. Pure.
  */
-function unprovenOf(named: readonly Workflow[], standing: Standing, signer: Address): string | null {
+function unprovenOf(named: readonly Workflow[], standing: NonceCounts, signer: Address): string | null {
   const { finalized, latest, pending, next } = standing
   if (finalized !== next || latest !== next || pending > next)
     return `Something of it is under way or unexplained: ${counts(standing)}. Fix: wait until they agree; where more is pending than the journal has, rolekeeper signer fill ${signer} --yes; where the final count is above the journal's, rolekeeper signer resync ${signer} --yes.`
@@ -240,7 +243,7 @@ async function unfoundedOf({
   signer,
   journal,
   chain,
-}: Pick<Asked, 'signer' | 'journal' | 'chain'>): Promise<string | null> {
+}: Pick<PlanRequest, 'signer' | 'journal' | 'chain'>): Promise<string | null> {
   for (const workflow of await journal.ofSigner(signer)) {
     if (failsForEver(workflow)) continue
     const { id, slots } = workflow

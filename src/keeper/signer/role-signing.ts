@@ -13,7 +13,7 @@ import { createKeystoreSigner } from '../../sign/keystore.ts'
 import { createKmsSigner, type KmsSigner } from '../../sign/kms.ts'
 import type { Signer } from '../../sign/signer.ts'
 import { signStopped, untilClosed } from '../../sign/until-closed.ts'
-import { type AccountsMetrics, createKeptAccounts } from '../money/accounts-writer.ts'
+import { type AccountsMetrics, createAccountsWriter } from '../money/accounts-writer.ts'
 import { createExperience, type RoleExperience } from '../money/experience.ts'
 import { createLossBudget } from '../money/loss-budget.ts'
 import { createRivals, type Rivals } from '../money/rivals.ts'
@@ -115,7 +115,7 @@ export function createRoleSigning(
   const { role } = agent
   const lossBudget =
     loss === undefined ? null : createLossBudget({ role, loss, ...owns }, { ...deps, clock, log })
-  const accounts = createKeptAccounts(
+  const accounts = createAccountsWriter(
     { role, signer: signer.address, worksFor: does.worksFor, ...prices },
     { ...deps, clock, log, metrics },
   )
@@ -151,7 +151,7 @@ function createRoleKey(
   onCall: SigningDeps['onKmsCall'],
 ): RoleKey {
   const { address, ...where } = agent.signer
-  let opened: Opened | undefined
+  let opened: ProvableSigner | undefined
   let outcome: KeyOutcome = { code: 'ok', sinceMs: monotonicMs() }
   // What asking found wrong is over once asking finds nothing.
   let isAsked = false
@@ -196,7 +196,7 @@ function createRoleKey(
 }
 
 /** A signer that can be proven again; a keystore, once read, is as it is. */
-type Opened = Signer & Pick<KmsSigner, 'prove'>
+type ProvableSigner = Signer & Pick<KmsSigner, 'prove'>
 
 const notOpen = (address: Address) =>
   new RolekeeperError('sign.not_open', `The key of ${address} is not open yet.`, {
@@ -214,7 +214,7 @@ export async function openSigner(
   config: Pick<RunConfig, 'kms' | 'environment'>,
   onCall: (outcome: string, tookMs: number) => void,
   stop: AbortSignal,
-): Promise<Opened> {
+): Promise<ProvableSigner> {
   const { signer } = agent
   if (signer.kind === 'keystore') {
     const { path, password, address } = signer
@@ -251,7 +251,10 @@ export function kmsSettingsOf(
   }
 }
 
-const timed = (signer: Opened, onCall: (outcome: string, tookMs: number) => void): Opened => ({
+const timed = (
+  signer: ProvableSigner,
+  onCall: (outcome: string, tookMs: number) => void,
+): ProvableSigner => ({
   ...signer,
   signDigest: async (digest, signal) => {
     const startedAtMs = performance.now()

@@ -8,7 +8,7 @@ import { allowanceView } from '../../guard/reads/views.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { StandingAllowance } from '../../workflow/workflow.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 
 /** What contracts of a deployment may take from one signer, whoever allowed it, and whatever became of that. */
 export type StandingAllowances = {
@@ -47,7 +47,7 @@ export function createStandingAllowances(
     lookedAtMs = clock.monotonicMs()
     return found
   }
-  const all = createRenewed(look, {
+  const all = createCachedRead(look, {
     clock,
     everyMs: () => LOOK_EVERY_MS,
     onFailed: (error) => log.warn('could not look for allowances', { signer: owner }, error),

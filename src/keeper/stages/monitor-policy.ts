@@ -8,7 +8,7 @@ import type { Stages } from '../../pipeline/pipeline.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 
 /** The rules that are enforced, and those that are judged by beside them. */
-type Both = { readonly enforced: Ruleset; readonly monitored: Ruleset }
+type RulesetPair = { readonly enforced: Ruleset; readonly monitored: Ruleset }
 
 /** Where it is made known that the two differ. */
 type MonitorDeps = {
@@ -22,7 +22,7 @@ type MonitorDeps = {
  * Judge each answer by other rules too, once the enforced ones have decided, and say where the two differ. What these rules
  * say changes nothing: they see a copy of the answer, ask nobody, and a failure of theirs is a line in the log.
  */
-export function monitor(stages: Stages, both: Both, deps: MonitorDeps): Stages {
+export function monitor(stages: Stages, both: RulesetPair, deps: MonitorDeps): Stages {
   return {
     ...stages,
     attest: async (workflow) => {
@@ -39,7 +39,7 @@ export function monitor(stages: Stages, both: Both, deps: MonitorDeps): Stages {
   }
 }
 
-function compare(workflow: Workflow, both: Both, { clock, log, metrics, emit }: MonitorDeps): void {
+function compare(workflow: Workflow, both: RulesetPair, { clock, log, metrics, emit }: MonitorDeps): void {
   const { id, role, prepared } = workflow
   if (prepared === undefined) return
   const nowMs = clock.nowMs()
@@ -48,9 +48,9 @@ function compare(workflow: Workflow, both: Both, { clock, log, metrics, emit }: 
     checkPrepared({ workflow, frozen: { ...prepared }, ruleset, nowMs })
   const [enforced, monitored] = [judge(both.enforced), judge(both.monitored)]
   if (enforced.ok === monitored.ok) return
-  const said = monitored.ok ? enforced : monitored
+  const refused = monitored.ok ? enforced : monitored
   const verdict = monitored.ok ? 'would_clear' : 'would_refuse'
-  const { check, message } = said.ok ? { check: '', message: '' } : said
+  const { check, message } = refused.ok ? { check: '', message: '' } : refused
   metrics.refused(role, 'monitor', monitored.ok ? verdict : check)
   log.info('the monitored policy judges otherwise', { id, role, verdict, check })
   const { workflowType } = workflow.proposal

@@ -1,5 +1,5 @@
 import type { Address } from 'viem'
-import { type MarkedBy, readCame } from '../../accounts/shadow-marks.ts'
+import { type MarkedBy, readTokenFlows } from '../../accounts/shadow-marks.ts'
 import type { Nodes } from '../../chain/nodes.ts'
 import { BrokenInvariant, refuse } from '../../errors.ts'
 import { type Approval, whyAsk } from '../../guard/approval/approval.ts'
@@ -67,7 +67,8 @@ export function createShadowStages(deps: ShadowStagesDeps): Stages {
     onScored: deps.onScored,
     whyAsk: (workflow: Workflow) => whyAsk(workflow.proposal, approval),
     settle: journal.settle.bind(journal),
-    measure: (...about: Parameters<ShadowDeps['measure']>) => readCame(...about, { by: deps.marked, nodes }),
+    measure: (...about: Parameters<ShadowDeps['measure']>) =>
+      readTokenFlows(...about, { by: deps.marked, nodes }),
   }
   return {
     // Nobody is asked about what is not done; that a person would be is kept with the rest.

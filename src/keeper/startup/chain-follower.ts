@@ -10,7 +10,7 @@ import type { Reports } from '../telemetry/reports.ts'
 import { openNodes } from './connect.ts'
 
 /** What every role stands on: the nodes, and the chain as it is followed for every signer. */
-export type Ground = {
+export type ChainFollower = {
   readonly nodes: Nodes
   readonly chain: ChainView
   readonly gas: GasMarket
@@ -33,7 +33,7 @@ export type ConnectDeps = TryDeps & {
 }
 
 /** What following the chain needs. */
-export type GroundDeps = TryDeps & {
+export type FollowDeps = TryDeps & {
   readonly nodes: Nodes
   readonly records: KeeperRecords
   readonly reports: Pick<Reports, 'alarm'>
@@ -61,7 +61,13 @@ export const connectNodes = (config: RunConfig, deps: ConnectDeps): Promise<Node
  * Follow the chain for every signer that may have a transaction on it: those of the configuration, and those of workflows in
  * flight, whatever became of their roles. Tried again as `connectNodes` is.
  */
-export async function openGround({ nodes, records, log, onHead, ...deps }: GroundDeps): Promise<Ground> {
+export async function followChain({
+  nodes,
+  records,
+  log,
+  onHead,
+  ...deps
+}: FollowDeps): Promise<ChainFollower> {
   const { clock } = deps
   const { nowMs } = clock
   const follow = () =>

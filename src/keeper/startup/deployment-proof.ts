@@ -6,7 +6,7 @@ import { createReads } from '../../guard/reads/views.ts'
 import type { Gate } from '../../ops/control.ts'
 import type { Log } from '../../ops/log.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
-import { createRenewed } from '../cached-read.ts'
+import { createCachedRead } from '../cached-read.ts'
 import { provePins } from './pins.ts'
 
 /** Whether the deployment is what the configuration says, as of the last proof. */
@@ -35,7 +35,7 @@ export function createDeploymentProof(
   deployment: Deployment,
   { nodes, clock, log, alarm }: ProofDeps,
 ): DeploymentProof {
-  const proof = createRenewed(() => disproofOf(deployment, nodes, alarm), {
+  const proof = createCachedRead(() => disproofOf(deployment, nodes, alarm), {
     clock,
     everyMs: ({ disproof }) => (disproof === null ? PROVE_EVERY_MS : REPROVE_MS),
     onFailed: (error) => log.warn('could not prove the deployment again', {}, error),

@@ -1,7 +1,7 @@
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import { contentHash } from '../../guard/content-hash.ts'
 import type { Mail, Reply } from '../../ops/mail.ts'
-import { leftBehind, type Submission, type Waiting } from '../../ops/orders.ts'
+import { leftBehind, type QueuedOrder, type Submission } from '../../ops/orders.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { WORKFLOW_TYPES, type WorkflowType } from '../../service/contract/workflow-types.ts'
 import type { InputValue, Proposal } from '../../workflow/proposal.ts'
@@ -28,7 +28,7 @@ export async function takeSubmissions(deps: SubmitDeps): Promise<void> {
 }
 
 async function take(
-  { id, order: submission, isLate }: Waiting<Submission>,
+  { id, order: submission, isLate }: QueuedOrder<Submission>,
   deps: SubmitDeps,
 ): Promise<Reply | null> {
   if (submission === null) return refuse('order_unreadable', `The order ${id} does not hold a submission.`)

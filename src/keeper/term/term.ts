@@ -19,7 +19,7 @@ import type { HeldSeat } from '../seats/seating.ts'
 import { endAll } from '../shutdown.ts'
 import type { SignerDesk } from '../signer/desk.ts'
 import { openSignerDesk } from '../signer/orders.ts'
-import { type Ground, openGround } from '../startup/chain-follower.ts'
+import { type ChainFollower, followChain } from '../startup/chain-follower.ts'
 import type { Reports } from '../telemetry/reports.ts'
 import { type Background, startBackground } from './background.ts'
 import { createLiveWorkflows, isCarrying, type LiveWorkflows } from './live-workflows.ts'
@@ -50,7 +50,7 @@ export type TermDeps = {
 }
 
 /** What the parts of a term need: of the keeper, and of the seat. */
-type Deps = Omit<TermDeps, 'hurry'> & HeldSeat
+type TermPartDeps = Omit<TermDeps, 'hurry'> & HeldSeat
 
 /** The time during which a keeper decides for some signers and signs with them. */
 export type Term = {
@@ -83,9 +83,9 @@ export type Term = {
 
 /** Create the term of a seat that is held; nothing begins yet. */
 export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term {
-  const parts: Parts = { opened: [] }
+  const parts: TermParts = { opened: [] }
   const over = new AbortController()
-  const deps: Deps = {
+  const deps: TermPartDeps = {
     ...given,
     ...seat,
     stop: AbortSignal.any([given.stop, over.signal]),
@@ -125,10 +125,10 @@ export function createTerm(seat: HeldSeat, { hurry, ...given }: TermDeps): Term 
   }
 }
 
-async function begin(live: LiveWorkflows, parts: Parts, deps: Deps): Promise<void> {
+async function begin(live: LiveWorkflows, parts: TermParts, deps: TermPartDeps): Promise<void> {
   const { config, clock, log, reports, candidates, records, stop } = deps
   const { journal, signers, resumed } = records
-  const ground = await openGround({ ...deps, onHead: () => wakeAtHead(live) })
+  const ground = await followChain({ ...deps, onHead: () => wakeAtHead(live) })
   parts.ground = ground
   parts.opened.push(ground.close)
   const desk = await openSignerDesk({ records, ground, candidates, clock, onChanged: live.moved })
@@ -176,10 +176,10 @@ function wakeAtHead(live: LiveWorkflows): void {
 }
 
 /** What a term runs with, once it is there: a workflow may move before. */
-type Parts = {
+type TermParts = {
   /** Ended together, in the order against that of their opening. */
   readonly opened: (() => unknown)[]
-  ground?: Ground
+  ground?: ChainFollower
   staff?: Staff
   queue?: Queue
   background?: Background
@@ -188,7 +188,7 @@ type Parts = {
 /** What is live in a term, and how one waits for its end. */
 type Live = { readonly workflows: LiveWorkflows; readonly drained: () => Promise<void> }
 
-function createLive(parts: Parts, { clock, mail, log, decides, reports }: Deps): Live {
+function createLive(parts: TermParts, { clock, mail, log, decides, reports }: TermPartDeps): Live {
   const { metrics, emit, alarm } = reports
   let onDrained: (() => void) | undefined
   const workflows = createLiveWorkflows({
@@ -217,11 +217,11 @@ function createLive(parts: Parts, { clock, mail, log, decides, reports }: Deps):
 }
 
 function staffOf(
-  { nodes, chain, gas }: Ground,
+  { nodes, chain, gas }: ChainFollower,
   live: LiveWorkflows,
   alone: <T>(work: () => Promise<T>) => Promise<T>,
-  parts: Parts,
-  deps: Deps,
+  parts: TermParts,
+  deps: TermPartDeps,
 ): Staff {
   const { journal, signers } = deps.records
   const { accounts, client, sources, config, mail, clock, log, gate, reports, loosens } = deps
@@ -256,8 +256,8 @@ function roleIs(
   agent: AgentConfig,
   state: RoleState,
   live: LiveWorkflows,
-  { queue }: Parts,
-  { reports, decides, hears }: Deps,
+  { queue }: TermParts,
+  { reports, decides, hears }: TermPartDeps,
 ): void {
   const { role, signer } = agent
   // Those that are up in time are in `ready`.
@@ -273,7 +273,7 @@ function backgroundOf(
   staff: Staff,
   desk: SignerDesk,
   live: LiveWorkflows,
-  { clock, mail, log, client, records, gate, stop }: Deps,
+  { clock, mail, log, client, records, gate, stop }: TermPartDeps,
 ): Background {
   const { nowMs } = clock
   const { journal } = records

@@ -38,8 +38,8 @@ export function createAlarmsOut(configs: readonly AlarmTargetConfig[], deps: Ala
   // How long an incident lasts is a span: only what people are told is of the clock that they set.
   const incidents = createIncidents(source, (notice) => {
     const [message, fix] = [scrub(notice.message), scrub(notice.fix)]
-    const told = { ...notice, message, fix, atMs: clock.nowMs() }
-    for (const target of targets) target.push(told)
+    const entry = { ...notice, message, fix, atMs: clock.nowMs() }
+    for (const target of targets) target.push(entry)
   })
   const look = () => incidents.look(clock.monotonicMs())
   const looking = targets.length === 0 ? undefined : setInterval(look, LOOK_MS).unref()

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 
 /** Where a keeper's console is, and what its links are signed with: whoever may read its directory may open it. */
-export type Place = z.infer<typeof place>
+export type ConsolePlace = z.infer<typeof place>
 const place = z.strictObject({
   url: z.string().max(300),
   /** 64 hex digits; another one ends every session. */
@@ -27,7 +27,7 @@ const USED_MAX = 1_000
 const fileOf = (directory: string) => join(directory, 'console.json')
 
 /** Read where the console of a directory is; null where none was. */
-export function readPlace(directory: string): Place | null {
+export function readPlace(directory: string): ConsolePlace | null {
   try {
     return place.safeParse(JSON.parse(readFileSync(fileOf(directory), 'utf8'))).data ?? null
   } catch {
@@ -39,7 +39,7 @@ export function readPlace(directory: string): Place | null {
 export const newSecret = (): string => randomBytes(32).toString('hex')
 
 /** Keep where the console is, for its owner alone. Throws RolekeeperError `console.not_written`. */
-export function writePlace(directory: string, at: Place): void {
+export function writePlace(directory: string, at: ConsolePlace): void {
   const file = fileOf(directory)
   try {
     writeFileSync(`${file}.new`, JSON.stringify(at), { mode: 0o600 })
@@ -59,7 +59,7 @@ const decoded = (text: string) => Buffer.from(text, 'base64url').toString()
  * Make a link that opens the console once, within ten minutes. Its key is behind the `#`, which no browser sends: it is in no
  * log of any server, and the page takes it out of the address at once.
  */
-export function linkOf({ url, secret }: Place, user: string, nowMs: number): string {
+export function linkOf({ url, secret }: ConsolePlace, user: string, nowMs: number): string {
   const payload = ['link', encoded(user), nowMs, randomBytes(12).toString('hex')].join('.')
   return `${url}/#${encodeURIComponent(fastifyCookie.sign(payload, secret))}`
 }

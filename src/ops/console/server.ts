@@ -8,7 +8,7 @@ import { isOurs } from '../server.ts'
 import { type Access, createAccess, newSecret, readPlace, type Session, writePlace } from './access.ts'
 import { listen, type Where } from './listen.ts'
 import { readPages } from './pages.ts'
-import { createStreams, type Parts, STREAMS_MAX, type Streams } from './streams.ts'
+import { createStreams, type PageParts, STREAMS_MAX, type Streams } from './streams.ts'
 
 const reason = z.string().trim().max(200)
 
@@ -34,7 +34,7 @@ export type Deed = z.infer<typeof deed>
 export type ConsoleDeps = {
   readonly nowMs: () => number
   readonly monotonicMs: () => number
-  readonly read: () => Promise<Parts>
+  readonly read: () => Promise<PageParts>
   /** Why something was done or left, by an id or a part of a subject. */
   readonly why: (about: string) => Promise<unknown>
   /** Do what a person says, as the command line would. @returns what was done. Throws RolekeeperError. */
@@ -48,7 +48,7 @@ export type ConsoleDeps = {
 export type Console = { readonly url: string; readonly close: () => Promise<void> }
 
 /** Where the console listens, and the directory that its secret is kept in. */
-type Place = Where & { readonly directory: string }
+type ListenAddress = Where & { readonly directory: string }
 
 /** A page needs two connections; these bound what a stranger can hold open. */
 const CONNECTIONS_MAX = 64
@@ -85,7 +85,7 @@ const HEADERS = {
  * @param where port 0 takes the one of the last time, or a free one.
  * @throws RolekeeperError `console.port_in_use`, `console.listen` or `console.not_written`.
  */
-export async function startConsole(where: Place, deps: ConsoleDeps): Promise<Console> {
+export async function startConsole(where: ListenAddress, deps: ConsoleDeps): Promise<Console> {
   const { host, directory } = where
   const known = readPlace(directory)
   const secret = known?.secret ?? newSecret()

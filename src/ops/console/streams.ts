@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
 /** What a page shows, part by part: each part is sent when its text changes. */
-export type Parts = Readonly<Record<string, unknown>>
+export type PageParts = Readonly<Record<string, unknown>>
 
 /** The pages that are open, and the one reading that all of them are told. */
 export type Streams = {
@@ -16,7 +16,7 @@ type StreamsDeps = {
   readonly nowMs: () => number
   readonly monotonicMs: () => number
   /** Read all parts; asked while a page is open, and not before the reading before has ended. */
-  readonly read: () => Promise<Parts>
+  readonly read: () => Promise<PageParts>
   /** Write a part as text that is safe to send. */
   readonly write: (part: unknown) => string
   /** Told once of what fails again and again. */

@@ -39,10 +39,13 @@ type AllowanceDeps = {
 }
 
 /** What is left of what a workflow allowed, as of the first nonce that nobody had taken then. */
-type Left = { readonly nextNonce: number; readonly left: readonly AllowanceLeft[] }
+type RemainingAllowances = { readonly nextNonce: number; readonly left: readonly AllowanceLeft[] }
 
 /** Look at what is left of what a workflow allowed; null while it is not final whether a later approval replaced it. */
-export async function allowancesLeft(workflow: Workflow, deps: AllowanceDeps): Promise<Left | null> {
+export async function allowancesLeft(
+  workflow: Workflow,
+  deps: AllowanceDeps,
+): Promise<RemainingAllowances | null> {
   const { chainId, signer, slots, clearance } = workflow
   const allowances = clearance?.allowances ?? []
   if (allowances.length === 0 || !slots.some(hasLanded)) return { nextNonce: 0, left: [] }

@@ -7,7 +7,7 @@ import {
   type SignerFacts,
 } from '../../chain/canonical.ts'
 import type { BlockName, ForkPastFinality } from '../../chain/finality.ts'
-import type { Sought } from '../../chain/find-mined.ts'
+import type { PassedNonce } from '../../chain/find-mined.ts'
 import { NO_TRANSACTION, type Nodes } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
@@ -40,7 +40,7 @@ export type ChainView = {
   readonly of: (signer: Address) => ReplaceView
   /** What following a signer's slots needs. */
   readonly facts: (signer: Address) => SignerFacts
-  readonly seek: (sought: Sought) => void
+  readonly seek: (sought: PassedNonce) => void
   /** Whether a block is in the canonical chain; null where it is not known. */
   readonly stands: (block: BlockName) => boolean | null
   /** Take what is final for certain again after a fork past finality, also over a restart (see `CanonicalChain`). */

@@ -1,5 +1,5 @@
 import type { SignerFacts } from '../../chain/canonical.ts'
-import type { Sought } from '../../chain/find-mined.ts'
+import type { PassedNonce } from '../../chain/find-mined.ts'
 import type { MinedTransaction } from '../../chain/nodes.ts'
 import { loggedChanges } from '../../guard/checks/effects.ts'
 import { type Attempt, type Inclusion, reopened, type Slot } from '../../workflow/slot.ts'
@@ -87,7 +87,7 @@ export function soughtFor(
   slot: Slot,
   below: bigint,
   { forkedFrom }: Pick<SignerFacts, 'forkedFrom'>,
-): Sought {
+): PassedNonce {
   // What was final when the nonce was free may be gone, and the nonce taken further down.
   const since = forkedFrom !== null && forkedFrom <= below ? forkedFrom - 1n : below
   return {

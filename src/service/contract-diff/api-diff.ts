@@ -3,7 +3,7 @@ import { openApiDocument } from '../contract/openapi.ts'
 import type { JsonObject } from '../contract/openapi-schemas.ts'
 import { OPERATIONS, type Operation } from '../contract/operations.ts'
 import { follow, isObject } from './contract-schema.ts'
-import { type Both, compareSchemas, type Difference, type Place } from './schema-diff.ts'
+import { type ContractPair, compareSchemas, type Difference, type SchemaPlace } from './schema-diff.ts'
 
 /** The differences, and the assumptions that the contract says nothing about. */
 export type Comparison = {
@@ -87,7 +87,7 @@ function missing(entry: Entry, others: readonly Entry[]): Difference {
   }
 }
 
-function compareOperation(both: Both, ours: Entry, theirs: Entry): readonly Difference[] {
+function compareOperation(both: ContractPair, ours: Entry, theirs: Entry): readonly Difference[] {
   const id = String(ours.node.operationId)
   const where = placeOf(ours)
   const change = `change \`${id}\` in OPERATIONS in src/service/contract/operations.ts`
@@ -117,7 +117,7 @@ function compareOperation(both: Both, ours: Entry, theirs: Entry): readonly Diff
   ] as const) {
     const [a, b] = [contentOf(both.ours, ours.node, steps), contentOf(both.theirs, theirs.node, steps)]
     if (a === undefined) continue
-    const at: Place = { where: `${where}, ${side}`, side, change: changeOfSchema(id, side), depth: 0 }
+    const at: SchemaPlace = { where: `${where}, ${side}`, side, change: changeOfSchema(id, side), depth: 0 }
     differences.push(...compareSchemas(both, a, b ?? {}, at))
   }
   return differences
@@ -180,7 +180,7 @@ const ALIKE: Readonly<Record<keyof Assumptions['query'], RegExp>> = {
   borrower: /borrower|wallet|owner|account/i,
 }
 
-function compareParameters(both: Both, ours: Entry, theirs: Entry): readonly Difference[] {
+function compareParameters(both: ContractPair, ours: Entry, theirs: Entry): readonly Difference[] {
   const where = placeOf(ours)
   const other = parametersOf(both.theirs, theirs)
   const assumed: unknown = both.ours['x-assumptions']
@@ -233,7 +233,7 @@ function contentOf(document: JsonObject, node: JsonObject, steps: readonly strin
 }
 
 /** Names of headers, which bear the operator's brand or are assumed. */
-function headerNames({ ours, theirs }: Both): readonly Difference[] {
+function headerNames({ ours, theirs }: ContractPair): readonly Difference[] {
   const named = (document: JsonObject, like: RegExp) =>
     Object.values(schemesOf(document)).flatMap((each) => {
       const { name } = follow(document, each) ?? {}
@@ -269,7 +269,7 @@ const CONFIGURABLE =
   /^(query\.\w+|streamQuery\.(token|cursor|types)|rateLimitHeaders\.(remaining|resetSeconds)|eligibility\.\w+|healthyOracleState|normalMarketRegime|priceScale|streamHeartbeatMs)$/
 
 /** What no part of OpenAPI says, where the contract has our extension. */
-function compareAssumptions({ ours, theirs }: Both): Comparison {
+function compareAssumptions({ ours, theirs }: ContractPair): Comparison {
   const mine = leavesOf(ours['x-assumptions'])
   const other = leavesOf(theirs['x-assumptions'])
   if (other.size === 0)

@@ -28,10 +28,10 @@ export type Difference = {
 }
 
 /** Both contracts, where a comparison is. */
-export type Both = { readonly ours: JsonObject; readonly theirs: JsonObject }
+export type ContractPair = { readonly ours: JsonObject; readonly theirs: JsonObject }
 
 /** Where two schemas are compared. `change` says, without a full stop, what to do about a difference. */
-export type Place = {
+export type SchemaPlace = {
   readonly where: string
   readonly side: 'body' | 'answer'
   readonly change: string
@@ -42,7 +42,12 @@ export type Place = {
 const DEPTH_MAX = 12
 
 /** Compare two schemas: what is answered must fit what we read; what we send must fit what is taken. Pure. */
-export function compareSchemas(both: Both, ours: unknown, theirs: unknown, at: Place): readonly Difference[] {
+export function compareSchemas(
+  both: ContractPair,
+  ours: unknown,
+  theirs: unknown,
+  at: SchemaPlace,
+): readonly Difference[] {
   if (at.depth > DEPTH_MAX) return []
   const [mine, other] = [viewOf(both.ours, ours), viewOf(both.theirs, theirs)]
   const [given, taken] = at.side === 'answer' ? [other, mine] : [mine, other]

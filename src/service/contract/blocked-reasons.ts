@@ -1,7 +1,7 @@
 import { printable } from '../../errors.ts'
 
 /** What a reason of a blocked preflight says, as a sentence, and what a person does about it. */
-type Told = readonly [says: string, fix: string]
+type ReasonText = readonly [says: string, fix: string]
 
 const READ_AGAIN = 'read the figure again, and submit with it.'
 const CHECK_ADDRESS = 'correct the address in the input.'
@@ -58,7 +58,7 @@ const OF_ALL = {
   recipient_is_vault: ['The vault itself would be paid.', CHECK_ADDRESS],
   recipient_is_channel: ['The channel itself would be paid.', CHECK_ADDRESS],
   recipient_is_principal: ['The shares would go to who has them.', CHECK_ADDRESS],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of markets, and of those who borrow and liquidate there. */
 const OF_MARKETS = {
@@ -90,7 +90,7 @@ const OF_MARKETS = {
   claim_not_yours: ['The claim is another wallet’s.', OTHER_SIGNER],
   claim_already_settled: ['The claim is settled already.', 'nothing is to be done.'],
   claim_not_settleable_yet: ['The claim cannot be settled yet.', 'submit again once it can be.'],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of what a vault lends, and where. */
 const OF_LENDING = {
@@ -121,7 +121,7 @@ const OF_LENDING = {
     'The vault would keep less idle than its buffer and its queue need.',
     'supply less, or take back from a market first.',
   ],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of what a vault's owner sets. */
 const OF_OWNERS = {
@@ -184,7 +184,7 @@ const OF_OWNERS = {
   no_ownership_offer: ['The vault is offered to nobody.', 'have its owner offer it first: action offer.'],
   ownership_offer_to_another: ['The vault is offered to another wallet.', OTHER_SIGNER],
   ownership_offer_too_new: ['The offer is too new to be accepted.', 'submit again in the next block.'],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of holders' shares: deposits, the redemption queue, and who may have them. */
 const OF_SHARES = {
@@ -235,7 +235,7 @@ const OF_SHARES = {
   ],
   recipient_unchanged: ['The account is trusted, or not, already.', NOTHING_TO_DO],
   transfer_profile_unchanged: ['The transfer profile is so already.', NOTHING_TO_DO],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of partners' channels, and what is asked of the service by partners, curators and issuers. */
 const OF_CHANNELS = {
@@ -286,7 +286,7 @@ const OF_CHANNELS = {
     'wait for its review; what is rejected can be submitted anew.',
   ],
   submission_of_another: ['Another wallet submitted that asset.', OTHER_SIGNER],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of funds, their launches and reports, and of what is deployed. */
 const OF_FUNDS = {
@@ -319,7 +319,7 @@ const OF_FUNDS = {
   value_moved_too_far: ['The value lies too far from the last one.', 'check the valuation.'],
   valuation_in_future: ['The valuation’s time is to come.', 'write a time that has passed.'],
   valuation_went_backwards: ['The valuation is older than the last one.', 'write a later time.'],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /** Of what is bid on. */
 const OF_TRADES = {
@@ -344,13 +344,13 @@ const OF_TRADES = {
   bid_not_refundable: ['The bid has nothing to pay back.', 'submit again once the RFQ is over.'],
   bid_expiry_passed: ['The bid’s end lies in the past.', 'write an end to come.'],
   bid_expiry_too_late: ['The bid would bind for too long.', 'write an earlier end.'],
-} satisfies Readonly<Record<string, Told>>
+} satisfies Readonly<Record<string, ReasonText>>
 
 /**
  * Assumed: what each reason of a blocked preflight means. The document names none: these are the sandbox's, and one that is
  * not here is told by its name alone.
  */
-export const BLOCKED_REASONS: Readonly<Record<string, Told>> = {
+export const BLOCKED_REASONS: Readonly<Record<string, ReasonText>> = {
   ...OF_ALL,
   ...OF_MARKETS,
   ...OF_LENDING,
@@ -374,11 +374,11 @@ export function blockedText({
   readonly blockedReasons: readonly string[]
 }): string {
   const names = blockedReasons.length === 0 ? 'no reason given' : printable(blockedReasons.join(', '))
-  const told = [...new Set(blockedReasons)].slice(0, TOLD_MAX).map(toldOf)
-  return [`The service's preflight is ${printable(status, NAME_MAX)}: ${names}.`, ...told].join(' ')
+  const texts = [...new Set(blockedReasons)].slice(0, TOLD_MAX).map(reasonText)
+  return [`The service's preflight is ${printable(status, NAME_MAX)}: ${names}.`, ...texts].join(' ')
 }
 
-function toldOf(reason: string): string {
+function reasonText(reason: string): string {
   const [says, fix] = (Object.hasOwn(BLOCKED_REASONS, reason) ? BLOCKED_REASONS[reason] : undefined) ?? [
     `What the service means by ${printable(reason, NAME_MAX)} is not known here.`,
     'ask the service’s operator what it stands for.',

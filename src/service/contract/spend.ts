@@ -19,10 +19,10 @@ const BOUNDS: readonly (readonly [
   ['revertsMax', ({ revertsMax = 0 }) => BigInt(revertsMax), String],
 ]
 
-type Named = readonly [name: string, spend: Spend]
+type NamedSpend = readonly [name: string, spend: Spend]
 
 /** Refuse a limit that is above that of the longer time, in which it is spent as well: one of the two is a slip. */
-export function nest(context: z.RefinementCtx, [inner, less]: Named, [outer, more]: Named): void {
+export function nest(context: z.RefinementCtx, [inner, less]: NamedSpend, [outer, more]: NamedSpend): void {
   for (const [name, of, write] of BOUNDS) {
     if (of(less) <= of(more)) continue
     const message = `${outer}.${name} is ${write(of(more))}, and what ${inner} allows is spent there as well`

@@ -28,7 +28,7 @@ export function createHints(wanted: readonly string[], nowMs: () => number, stop
   const seen = createRecentIds(SEEN_LEAST)
   let hints = 0
   let duplicates = 0
-  let owed = false
+  let isDue = false
 
   const give = (hint: Hint): void => {
     if (stop.aborted) return
@@ -45,11 +45,11 @@ export function createHints(wanted: readonly string[], nowMs: () => number, stop
     },
     sweep: () => give({ type: 'sweep' }),
     oweSweep: () => {
-      owed = true
+      isDue = true
     },
     paySweep: () => {
-      if (owed) give({ type: 'sweep' })
-      owed = false
+      if (isDue) give({ type: 'sweep' })
+      isDue = false
     },
     counts: () => ({ hints, duplicates }),
   }

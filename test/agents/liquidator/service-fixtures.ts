@@ -12,7 +12,7 @@ import { RolekeeperError } from '../../../src/errors.ts'
 import { proveUnits } from '../../../src/observe/arming.ts'
 import { createBook } from '../../../src/observe/book.ts'
 import { type BorrowerRows, createBorrowerRows } from '../../../src/observe/borrower-rows.ts'
-import type { Collections, List, Listed } from '../../../src/observe/collections.ts'
+import type { Collections, List, ListedRows } from '../../../src/observe/collections.ts'
 import { type ObserveInput, observe } from '../../../src/observe/observe.ts'
 import type { WaveDeps } from '../../../src/observe/waves.ts'
 import type { ServiceClient } from '../../../src/service/client.ts'
@@ -66,7 +66,7 @@ export const fresh: Freshness = {
   blockTimestamp: new Date(1_000_000).toISOString(),
 }
 
-export const listed = <T>(items: readonly T[], changes: Partial<Listed<T>> = {}): Listed<T> => ({
+export const listed = <T>(items: readonly T[], changes: Partial<ListedRows<T>> = {}): ListedRows<T> => ({
   items,
   freshness: fresh,
   dropped: 0,

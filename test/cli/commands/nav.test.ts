@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
 import { evidence } from '../../../agents/nav-reporter/evidence.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
-import { evidenceFolder, openKept } from '../../../src/keeper/role/evidence-store.ts'
+import { evidenceFolder, openWithEvidence } from '../../../src/keeper/role/evidence-store.ts'
 import {
   accepted,
   fund,
@@ -43,7 +43,7 @@ async function reported(): Promise<string> {
   if (made === undefined) throw new TypeError('no report is made')
   const journal = openSqliteJournal(directory)
   const keep = { directory, packsMax: 1 }
-  const { pack } = await openKept(made, evidence(made, at, policy()), keep, async (proposal) => {
+  const { pack } = await openWithEvidence(made, evidence(made, at, policy()), keep, async (proposal) => {
     await journal.open(workflowOf('discovered', { id: 'ad'.repeat(16), role: 'nav-reporter', proposal }))
     return { ok: true, pack: String(proposal.reason.evidence) }
   })

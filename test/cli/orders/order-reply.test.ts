@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { replyTo } from '../../../src/cli/orders/order-reply.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
-import type { Placed, Said } from '../../../src/ops/mail.ts'
+import type { Placed, ReplyText } from '../../../src/ops/mail.ts'
 
 const said = { said: 'done' }
 const mail = { to: 'keeper of here', fix: 'start it.', takenMsMax: 1 }
 
 /** An order whose author is heard of by what it is answered, one after another. */
-const placedWith = (replies: readonly Awaited<ReturnType<Placed<Said>['reply']>>[], withdrawn: boolean) => {
+const placedWith = (
+  replies: readonly Awaited<ReturnType<Placed<ReplyText>['reply']>>[],
+  withdrawn: boolean,
+) => {
   let asked = 0
   const reply = async () => {
     asked += 1

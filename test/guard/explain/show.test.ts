@@ -6,7 +6,7 @@ import { freshnessPolicy, guardPolicy, limitsPolicy } from '../../../src/guard/p
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import { sanityOf } from '../../../src/guard/sanity/by-role.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
-import type { Shown } from '../../../src/workflow/shown.ts'
+import type { ApprovalView } from '../../../src/workflow/shown.ts'
 import { policyOf } from '../../support/policies.ts'
 import { TOKENS } from '../../support/tokens.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
@@ -52,7 +52,7 @@ const shown = (proposal: Proposal, role: Parameters<typeof rulesetOf>[0]) =>
   show({ role, proposal, signer: SELF }, rulesetOf(role), KNOWN)
 
 /** As text, a call a paragraph. */
-const textOf = ({ calls, effects, changes }: Omit<Shown, 'day'>) =>
+const textOf = ({ calls, effects, changes }: Omit<ApprovalView, 'day'>) =>
   [
     ...calls.flatMap((call) => [
       [call.to, call.function, ...call.notes].join(' | '),

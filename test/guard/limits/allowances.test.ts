@@ -7,7 +7,7 @@ import { limitsPolicy } from '../../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import type { Spent } from '../../../src/journal/journal.ts'
 import { RecentReservations } from '../../../src/journal/sqlite/recent-reservations.ts'
-import type { Used, Uses } from '../../../src/workflow/uses.ts'
+import type { Uses, UseTotals } from '../../../src/workflow/uses.ts'
 import { policyOf as textOf } from '../../support/policies.ts'
 import {
   BORROWER,
@@ -168,7 +168,7 @@ describe('an allowance', () => {
 
   it('is judged in one pass over a day of a thousand counterparties, where it is not known which one is asked about', () => {
     let asked = 0
-    class Counted extends Map<string, Used> {
+    class Counted extends Map<string, UseTotals> {
       override get(use: string) {
         asked += 1
         return super.get(use)

@@ -7,7 +7,7 @@ import { BrokenInvariant } from '../../../src/errors.ts'
 import { entryOf } from '../../../src/journal/entered.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import type { StoreConfig } from '../../../src/journal/redis/link/generation.ts'
-import { beat, type Controls, type Held, release } from '../../../src/journal/redis/seats/seat.ts'
+import { beat, type Controls, release, type SeatToken } from '../../../src/journal/redis/seats/seat.ts'
 import type { RedisStore } from '../../../src/journal/redis/store.ts'
 import { move, type Workflow } from '../../../src/workflow/workflow.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
@@ -21,7 +21,7 @@ let redis: TestRedis
 let proxy: RedisProxy
 let config: StoreConfig
 let store: RedisStore
-let held: Held
+let held: SeatToken
 let journal: Awaited<ReturnType<typeof journalOf>>
 
 beforeAll(async () => {

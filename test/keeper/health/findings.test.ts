@@ -7,9 +7,9 @@ import {
   gasFinding,
   nodeFindings,
 } from '../../../src/keeper/health/findings/chain.ts'
-import { type Kept, keptFindings } from '../../../src/keeper/health/findings/kept.ts'
-import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/findings/own.ts'
+import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/findings/process.ts'
 import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/findings/role.ts'
+import { type UpkeepState, upkeepFindings } from '../../../src/keeper/health/findings/upkeep.ts'
 import type { RoleAtWork } from '../../../src/keeper/role/role.ts'
 import { type FacetName, type Finding, facetKey } from '../../../src/ops/facet.ts'
 import { SIGNER } from '../../support/workflows.ts'
@@ -252,13 +252,13 @@ describe('the cause', () => {
 
 describe('what a keeper keeps and is given', () => {
   const problem = (code: string) => new RolekeeperError(code, 'It is so.')
-  const well: Kept = {
+  const well: UpkeepState = {
     audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
     secrets: { unread: null, refused: null },
     targets: [],
   }
   const target = { name: 'ops', failingSinceMs: NOW - 60_001, problem: 'no answer within 5000 ms' }
-  it.each<[string, Partial<Kept>, readonly string[]]>([
+  it.each<[string, Partial<UpkeepState>, readonly string[]]>([
     ['well', {}, []],
     ['written to within 3 s', { audit: { ...well.audit, waitingSinceMs: NOW - 3_000 } }, []],
     [
@@ -288,7 +288,7 @@ describe('what a keeper keeps and is given', () => {
     ],
     ['a target that hangs for less', { targets: [{ ...target, failingSinceMs: NOW - 60_000 }] }, []],
   ])('is %s', (_, change, expected) => {
-    const found = keptFindings({ ...well, ...change }, NOW).filter(({ state }) => state !== 'ok')
+    const found = upkeepFindings({ ...well, ...change }, NOW).filter(({ state }) => state !== 'ok')
     expect(found.map((each) => `${facetKey(each)} ${told(each).join(' ')}`)).toEqual(expected)
   })
 

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { loadRunConfig } from '../../../src/config/config.ts'
 import { RolekeeperError, refuse } from '../../../src/errors.ts'
-import type { Kept } from '../../../src/keeper/health/findings/kept.ts'
+import type { UpkeepState } from '../../../src/keeper/health/findings/upkeep.ts'
 import { startHealth } from '../../../src/keeper/health/health.ts'
 import { openRecords } from '../../../src/keeper/records/records.ts'
 import { createLog } from '../../../src/ops/log.ts'
@@ -21,7 +21,7 @@ const EXAMPLE = {
   },
   isWellKnown: () => false,
 }
-const KEPT: Kept = {
+const KEPT: UpkeepState = {
   audit: { head: { seq: 7, hash: 'ab'.repeat(32) }, waitingSinceMs: null, damage: null },
   secrets: { unread: null, refused: null },
   targets: [],

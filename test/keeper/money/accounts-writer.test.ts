@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
 import { type Accounts, openAccounts } from '../../../src/journal/sqlite/accounts.ts'
-import { createKeptAccounts } from '../../../src/keeper/money/accounts-writer.ts'
+import { createAccountsWriter } from '../../../src/keeper/money/accounts-writer.ts'
 import { pricesOf } from '../../../src/keeper/money/shadow-scores.ts'
 import { createScene, type Scene } from '../../guard/scene.ts'
 
@@ -46,7 +46,7 @@ it('raises an alarm where the chain left a block that accounts go on from, and s
   }
   let isLeft = false
   let nowMs = 0
-  const kept = createKeptAccounts(
+  const kept = createAccountsWriter(
     {
       role: 'liquidator',
       signer: liquidator,

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { changedIn, evidenceFolder, openKept } from '../../../src/keeper/role/evidence-store.ts'
+import { changedIn, evidenceFolder, openWithEvidence } from '../../../src/keeper/role/evidence-store.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { proposalOf } from '../../support/workflows.ts'
 
@@ -14,7 +14,7 @@ const KEEP = { directory, packsMax: 10 }
 const folderOf = ({ reason }: Proposal) => evidenceFolder(directory, String(reason.evidence))
 
 it('has a pack on disk before the proposal that names it is opened', async () => {
-  const opened = await openKept(proposalOf(), FILES, KEEP, async (proposal) => ({
+  const opened = await openWithEvidence(proposalOf(), FILES, KEEP, async (proposal) => ({
     ok: true,
     proposal,
     kept: readdirSync(folderOf(proposal)).toSorted(),
@@ -25,17 +25,17 @@ it('has a pack on disk before the proposal that names it is opened', async () =>
 })
 
 it('keeps none of what is not opened, and opens what has none as it is', async () => {
-  const refused = await openKept(proposalOf(), { ...FILES, more: '' }, KEEP, async (proposal) => ({
+  const refused = await openWithEvidence(proposalOf(), { ...FILES, more: '' }, KEEP, async (proposal) => ({
     ok: false,
     proposal,
   }))
   expect(existsSync(folderOf(refused.proposal))).toBe(false)
-  const plain = await openKept(proposalOf(), null, KEEP, async (proposal) => ({ ok: true, proposal }))
+  const plain = await openWithEvidence(proposalOf(), null, KEEP, async (proposal) => ({ ok: true, proposal }))
   expect(plain.proposal).toEqual(proposalOf())
 })
 
 it('finds any changed byte of any file, and files that are gone or new', async () => {
-  const { proposal } = await openKept(proposalOf(), FILES, KEEP, async (one) => ({
+  const { proposal } = await openWithEvidence(proposalOf(), FILES, KEEP, async (one) => ({
     ok: true,
     proposal: one,
   }))
@@ -62,7 +62,10 @@ it('lets the oldest packs go', async () => {
   const packs: string[] = []
   for (const more of ['a', 'b', 'c', 'd', 'e']) {
     const files = { ...FILES, more }
-    const opened = await openKept(proposalOf(), files, keep, async (proposal) => ({ ok: true, proposal }))
+    const opened = await openWithEvidence(proposalOf(), files, keep, async (proposal) => ({
+      ok: true,
+      proposal,
+    }))
     const pack = evidenceFolder(keep.directory, String(opened.proposal.reason.evidence))
     utimesSync(pack, packs.length, packs.length)
     packs.push(pack)

@@ -2,8 +2,8 @@ import type { Ended, Moment } from '../../../agents/agent.ts'
 import { type Borrowings, remember } from '../../../agents/allocator/borrowing.ts'
 import type { AllocatorSeen } from '../../../agents/allocator/seen.ts'
 import { type Case, type Experience, withCases } from '../../../agents/protocol/experience.ts'
-import { cameOf } from '../../../src/accounts/earned.ts'
-import type { Proposal, Said } from '../../../src/workflow/proposal.ts'
+import { actualOf } from '../../../src/accounts/earned.ts'
+import type { ExpectedGain, Proposal } from '../../../src/workflow/proposal.ts'
 import {
   ASSET,
   allocation,
@@ -40,7 +40,7 @@ const wad = (rate: number) => BigInt(Math.round(rate * 1e18))
 
 /** A move that waits for its time to pass: what it supplied and withdrew, by place, and what a token had become there. */
 type Measured = {
-  readonly said: Said & Required<Pick<Said, 'earns'>>
+  readonly said: ExpectedGain & Required<Pick<ExpectedGain, 'earns'>>
   readonly atH: number
   readonly moved: readonly number[]
   readonly grown: readonly number[]
@@ -70,7 +70,7 @@ export class Keeper {
     const cases = this.#measured.filter(isOver).map(({ said, atH, moved, grown }): Case => {
       const rates = places.map((place, index) => place.grown / (grown[index] ?? 1) - 1)
       const came = sum(moved.map((amount, index) => amount * (rates[index] ?? 0)))
-      return { of: said.of, came: cameOf(said, units(came), (hour - atH) * HOUR_S), netUsd: came }
+      return { of: said.of, came: actualOf(said, units(came), (hour - atH) * HOUR_S), netUsd: came }
     })
     this.#measured = this.#measured.filter((each) => !isOver(each))
     this.#experience = withCases(this.#experience, cases)

@@ -12,21 +12,21 @@ import { type Io, usageError } from '../../parse/command.ts'
 const SHARED = ['shared/fees-and-freshness.yaml', 'shared/vault-ownership.yaml']
 const SHIPPED = fileURLToPath(new URL('../../../../policies/', import.meta.url))
 
-type Asked = {
+type NewPolicyRequest = {
   readonly role: string
   readonly file: string
   /** `NAME=VALUE` each, for questions that are answered already. */
   readonly answers: readonly string[]
 }
-type Given = { readonly config: string; readonly defaults?: true | undefined }
+type NewPolicyOptions = { readonly config: string; readonly defaults?: true | undefined }
 
 /**
  * Write a role's policy for a deployment, checked as a start does. Nothing is overwritten.
  * @returns 0 when it is written.
  */
 export async function writeNewPolicy(
-  { role, file, answers }: Asked,
-  { config, defaults }: Given,
+  { role, file, answers }: NewPolicyRequest,
+  { config, defaults }: NewPolicyOptions,
   io: Io,
 ): Promise<number> {
   if (existsSync(file)) {

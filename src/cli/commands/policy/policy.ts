@@ -8,9 +8,9 @@ type Verb = {
   readonly takes: readonly string[]
   /** Answers may follow. */
   readonly more?: true
-  readonly run: (args: readonly string[], given: Given, io: Io) => Promise<number>
+  readonly run: (args: readonly string[], given: PolicyOptions, io: Io) => Promise<number>
 }
-type Given = {
+type PolicyOptions = {
   readonly config: string
   readonly last?: string
   readonly json?: true

@@ -1,5 +1,5 @@
 import { printable } from '../../../errors.ts'
-import { type Tested, testFile } from '../../../keeper/policy-tools/test-on-journal.ts'
+import { type PolicyTestResult, testFile } from '../../../keeper/policy-tools/test-on-journal.ts'
 import { elsewhere } from '../../output/format.ts'
 import { type Io, usageError } from '../../parse/command.ts'
 import { placeOf } from '../../target/place.ts'
@@ -8,13 +8,13 @@ const LAST_MAX = 10_000
 const LAST_DEFAULT = 1_000
 const LINE_MAX = 1_000
 
-type TestedType = Tested['types'][number]
+type TestedType = PolicyTestResult['types'][number]
 type Difference = TestedType['refusedNow'][number]
 
 /** Say what a policy would have done to the answers in the journal. @returns 0 where nothing differs, else 1. */
 export async function testPolicy(
   file: string,
-  { config, last = String(LAST_DEFAULT), json }: Given,
+  { config, last = String(LAST_DEFAULT), json }: TestOptions,
   io: Io,
 ): Promise<number> {
   const count = Number(last)
@@ -27,11 +27,15 @@ export async function testPolicy(
   return tested.types.some(isOther) ? 1 : 0
 }
 
-type Given = { readonly config: string; readonly last?: string | undefined; readonly json?: true | undefined }
+type TestOptions = {
+  readonly config: string
+  readonly last?: string | undefined
+  readonly json?: true | undefined
+}
 
 const isOther = ({ refusedNow, clearedNow }: TestedType) => refusedNow.length + clearedNow.length > 0
 
-function textOf({ role, looked, types }: Tested): string {
+function textOf({ role, looked, types }: PolicyTestResult): string {
   if (types.length === 0) return `Of ${looked} workflows of the ${role} none has an answer that was judged.\n`
   const judged = types.reduce((sum, each) => sum + each.judged, 0)
   return `Of ${looked} workflows of the ${role}, ${judged} answers were judged.\n${types.map(typeText).join('')}${NOT_JUDGED}`

@@ -9,7 +9,7 @@ import { memberAt } from '../../policy/paths.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
 import type { Reads } from '../../reads/views.ts'
 import { BAD_DEBT_VIEWS } from '../bad-debt.ts'
-import { type About, type Judgement, type RoleSanity, type SanityCheck, unread } from '../judgement.ts'
+import { type JudgedCase, type Judgement, type RoleSanity, type SanityCheck, unread } from '../judgement.ts'
 import { checkUsable, PRICE_VIEWS, priceView } from '../price.ts'
 import { BPS, WAD } from '../units.ts'
 import { OWNERSHIP_VIEWS, ownerView } from '../vault-views.ts'
@@ -76,7 +76,7 @@ type MoveReads = ReturnType<typeof askMoves>
 function askMoves(
   { withdrawals, supplies, say }: Moves,
   vault: Address,
-  { subject, before, after }: About,
+  { subject, before, after }: JudgedCase,
   mover: Mover,
 ) {
   return {
@@ -143,7 +143,7 @@ function askBooks(reads: Reads, vault: Address): () => Books | null {
  * Judge a reallocation by chain reads: we may make it, every market has what is withdrawn, and what is supplied goes to
  * open markets with a healthy price; afterwards caps, buffer and utilisation hold, and nothing was lost on the way.
  */
-function judgeMoves(limits: Limits, about: About, kind: Kind, mover: Mover): Judgement {
+function judgeMoves(limits: Limits, about: JudgedCase, kind: Kind, mover: Mover): Judgement {
   const { subject, proposal } = about
   const { vault, self } = subject
   invariant(vault !== null, 'every allocation names its vault')

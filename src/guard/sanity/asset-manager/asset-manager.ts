@@ -8,7 +8,7 @@ import { asUint } from '../../policy/values.ts'
 import { BAD_DEBT_VIEWS } from '../bad-debt.ts'
 import { blockCheck } from '../channel/block.ts'
 import { deploymentCheck } from '../channel/deployment.ts'
-import { type About, type Judgement, type RoleSanity, unread } from '../judgement.ts'
+import { type JudgedCase, type Judgement, type RoleSanity, unread } from '../judgement.ts'
 import { checkLoosening } from '../loosening.ts'
 import { ownershipChecks, ownershipLimits } from '../ownership/ownership.ts'
 import { PRICE_VIEWS } from '../price.ts'
@@ -39,7 +39,7 @@ type Limits = z.output<typeof limitsSchema>
  * Judge a channel policy by chain reads: we manage the fund, what is said to be stricter is so in every figure, what is
  * looser was said to be, and afterwards it is exactly what was asked for.
  */
-function judgeChannel({ subject, proposal, before, after }: About): Judgement {
+function judgeChannel({ subject, proposal, before, after }: JudgedCase): Judgement {
   const { fund, self, input } = subject
   invariant(fund !== null, 'a channel policy names its fund')
   const channel = String(input.channel)
@@ -80,7 +80,7 @@ const same = (one: ChannelRead, other: ChannelRead) => !isLooser(one, other) && 
  * Judge an action on a vault's mobility by chain reads: we may do it, it changes something, a pause has its reason on
  * chain and is no longer than the policy allows, what is said to be stricter is so, and afterwards it is as was asked for.
  */
-function judgeMobility(limits: Limits, about: About): Judgement {
+function judgeMobility(limits: Limits, about: JudgedCase): Judgement {
   const { pauseSecondsMax } = limits
   const { subject, proposal, before, after } = about
   const { vault, self, input } = subject

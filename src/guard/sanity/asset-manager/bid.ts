@@ -6,7 +6,7 @@ import { bps, nonEmpty, pinnedSymbol, seconds, settings } from '../../../service
 import { amountText, percent, time } from '../../../units.ts'
 import type { Proposal } from '../../../workflow/proposal.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
-import { type About, isOurs, type Judgement, unread } from '../judgement.ts'
+import { isOurs, type JudgedCase, type Judgement, unread } from '../judgement.ts'
 import { checkDecided, checkUsable, priceLimits, priceView } from '../price.ts'
 import { askSecondPrice, referenceLimit } from '../second-price.ts'
 import { BPS, unitOf, WAD } from '../units.ts'
@@ -67,7 +67,7 @@ type Bid = {
   readonly isOurs: (who: Address) => boolean
 }
 
-function bidOf({ subject, proposal }: About): Bid {
+function bidOf({ subject, proposal }: JudgedCase): Bid {
   const { fund, self, input, deployment } = subject
   const house = asAddress(input.acquisitionAddress)
   invariant(fund !== null && house !== undefined, 'a bid names its fund and its house')
@@ -88,7 +88,7 @@ function bidOf({ subject, proposal }: About): Bid {
 
 type BidReads = ReturnType<typeof askBid>
 
-function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: About) {
+function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: JudgedCase) {
   return {
     manager: before.ask(managerView(fund.address)),
     flags: (['fundReadinessApproved', 'quoteAssetProfileApproved', 'purchasesEnabled'] as const).map(
@@ -111,7 +111,7 @@ function askBid({ fund, house, lotId, deployment }: Bid, { before, after }: Abou
  * the price fresh, borne out by a second source and the one decided on, the bid within our share of what the position is
  * worth by our own sum, and afterwards the fund leads with exactly the bid. It shares no arithmetic with the agent.
  */
-export function judgeBid(limits: BidLimits, about: About): Judgement {
+export function judgeBid(limits: BidLimits, about: JudgedCase): Judgement {
   const bid = bidOf(about)
   const reads = askBid(bid, about)
   const checkSecond = askSecondPrice(limits, about)

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { type Refusal, refuse } from '../../../errors.ts'
 import { bps, seconds } from '../../../service/contract/yaml-scalars.ts'
 import { askBadDebt } from '../bad-debt.ts'
-import { type About, unread } from '../judgement.ts'
+import { type JudgedCase, unread } from '../judgement.ts'
 import { isHealthy, priceView } from '../price.ts'
 import { allocatedView } from './views.ts'
 
@@ -20,7 +20,7 @@ type PauseLimits = Readonly<z.output<z.ZodObject<typeof pauseLimits>>>
  * Ask the pinned markets whether one that a vault lends to is in trouble: its bad debt is past the limit, or its oracle
  * does not vouch for its price. The answer is null where one could not be read.
  */
-export function askTrouble({ badDebtBpsMax }: PauseLimits, { subject, before }: About, vault: Address) {
+export function askTrouble({ badDebtBpsMax }: PauseLimits, { subject, before }: JudgedCase, vault: Address) {
   const asked = subject.deployment.markets.map(({ address, oracle }) => ({
     allocated: before.ask(allocatedView(address, vault)),
     isBadDebt: askBadDebt(before, address, badDebtBpsMax),
@@ -46,8 +46,8 @@ export function askTrouble({ badDebtBpsMax }: PauseLimits, { subject, before }: 
  */
 export function checkTrouble(
   trouble: () => boolean | null,
-  { input }: About['subject'],
-  { kind }: About['proposal'],
+  { input }: JudgedCase['subject'],
+  { kind }: JudgedCase['proposal'],
 ): Refusal | null {
   if (kind === 'order' || (input.action !== 'pause' && input.action !== 'restore')) return null
   const found = trouble()

@@ -1,11 +1,18 @@
 import { refuse } from '../../../errors.ts'
 import type { WorkflowType } from '../../../service/contract/workflow-types.ts'
-import { type About, account, type Compared, type Judgement, type SanityCheck, unread } from '../judgement.ts'
+import {
+  account,
+  type Compared,
+  type JudgedCase,
+  type Judgement,
+  type SanityCheck,
+  unread,
+} from '../judgement.ts'
 import { checkLoosening } from '../loosening.ts'
 import { blockedView, CHANNEL_VIEWS, channelPartyView } from './views.ts'
 
 /** Judge that an account is blocked or let go on: we may, it changes something, and nothing else is blocked by it. */
-function judgeBlock(about: About): Judgement {
+function judgeBlock(about: JudgedCase): Judgement {
   const { subject, proposal, before, after } = about
   const channel = account(about, 'channelAddress')
   const whom = account(about, 'accountAddress')
@@ -36,7 +43,7 @@ function judgeBlock(about: About): Judgement {
 }
 
 /** Ask for whether the account is blocked now. */
-function compareBlock(about: About): () => Compared | null {
+function compareBlock(about: JudgedCase): () => Compared | null {
   const whom = account(about, 'accountAddress')
   const blocked = about.before.ask(blockedView(account(about, 'channelAddress'), whom))
   return () => {

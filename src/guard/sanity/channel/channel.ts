@@ -6,7 +6,7 @@ import { bps, settings } from '../../../service/contract/yaml-scalars.ts'
 import { amountText, baseUnits, percent } from '../../../units.ts'
 import type { Subject } from '../../policy/conditions.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
-import { type About, account, figure, type Judgement, type SanityCheck, unread } from '../judgement.ts'
+import { account, figure, type JudgedCase, type Judgement, type SanityCheck, unread } from '../judgement.ts'
 import { BPS } from '../units.ts'
 import { blockedView, CHANNEL_VIEWS, channelPartyView, claimableView, conversionView } from './views.ts'
 
@@ -22,7 +22,7 @@ export const channelLimits = {
 type Limits = Readonly<z.output<z.ZodObject<typeof channelLimits>>>['channel']
 
 /** Ask whether a channel is open to each of these, and wraps a vault that is pinned. */
-function askOpen({ subject, before }: About, channel: Address, accounts: readonly Address[]) {
+function askOpen({ subject, before }: JudgedCase, channel: Address, accounts: readonly Address[]) {
   const vault = before.ask(channelPartyView(channel, 'vault'))
   const blocked = [channel, ...accounts].map((each) => ({
     account: each,
@@ -77,7 +77,7 @@ function checkMinimum(
 }
 
 /** Judge a deposit through a channel: it is open, and the shares that are insisted on are worth what is paid. */
-function judgeDeposit(limits: Limits, about: About): Judgement {
+function judgeDeposit(limits: Limits, about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const channel = account(about, 'wrapperAddress')
   const [assets, minShares] = [figure(about, 'assets'), figure(about, 'minShares')]
@@ -110,7 +110,7 @@ function judgeDeposit(limits: Limits, about: About): Judgement {
 const sayShares = (amount: bigint): string => `${baseUnits(amount)} of shares`
 
 /** Judge a redemption through a channel: it is open, exactly these shares leave, and what is insisted on is what they are worth. */
-function judgeRedeem(limits: Limits, about: About): Judgement {
+function judgeRedeem(limits: Limits, about: JudgedCase): Judgement {
   const { subject, before } = about
   const channel = account(about, 'wrapperAddress')
   const [shares, minAssets] = [figure(about, 'shares'), figure(about, 'minAssets')]
@@ -139,7 +139,7 @@ function checkReseller(reseller: Address | null, self: Address): Refusal | null 
 }
 
 /** Judge a claim of shares that the yearly fee earned: they are ours, there are so many, and exactly these come. */
-function judgeFeeShares(about: About): Judgement {
+function judgeFeeShares(about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const channel = account(about, 'channelAddress')
   const shares = figure(about, 'shares')
@@ -169,7 +169,7 @@ function checkCounted(was: bigint | null, is: bigint | null, claimed: bigint): R
 }
 
 /** Judge a claim of what borrowers' interest earned: it is ours, and what is insisted on is what there is. */
-function judgeBorrowerFee(limits: Limits, about: About): Judgement {
+function judgeBorrowerFee(limits: Limits, about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const channel = account(about, 'channelAddress')
   const open = askOpen(about, channel, [subject.self])

@@ -1,7 +1,7 @@
 import { refuse } from '../../../errors.ts'
 import type { WorkflowType } from '../../../service/contract/workflow-types.ts'
 import { asAddress } from '../../policy/values.ts'
-import { type About, account, type Judgement, type SanityCheck, unread, vaultOf } from '../judgement.ts'
+import { account, type JudgedCase, type Judgement, type SanityCheck, unread, vaultOf } from '../judgement.ts'
 import {
   HOLDER_VIEWS,
   OWNERSHIP_VIEWS,
@@ -26,7 +26,7 @@ const VIEWS = [
  * Judge a channel before it is deployed: we may for this vault, it is paid in what the vault lends, and whoever is to block
  * its accounts curates the vault. What it charges and who earns it is in the constructor's arguments, which the rules hold.
  */
-function judgeDeployment(about: About, deployer: keyof typeof DEPLOYERS): Judgement {
+function judgeDeployment(about: JudgedCase, deployer: keyof typeof DEPLOYERS): Judgement {
   const { subject, before } = about
   const { self, input } = subject
   const { role } = DEPLOYERS[deployer]

@@ -13,9 +13,9 @@ import type { Subject } from '../../policy/conditions.ts'
 import { asUint } from '../../policy/values.ts'
 import { balanceView } from '../../reads/views.ts'
 import {
-  type About,
   account,
   figure,
+  type JudgedCase,
   type Judgement,
   type RoleSanity,
   type SanityCheck,
@@ -68,7 +68,7 @@ const countsShares =
   })
 
 /** Ask for shares that are to leave us: we have them, and they are worth no more than they count as. */
-function askShares({ asset: symbol, ...limits }: Shares, about: About) {
+function askShares({ asset: symbol, ...limits }: Shares, about: JudgedCase) {
   const { subject, before } = about
   const vault = vaultOf(about)
   const shares = figure(about, 'shares')
@@ -102,7 +102,7 @@ function askShares({ asset: symbol, ...limits }: Shares, about: About) {
  * Judge a place in the redemption queue: redemption goes on, it pays us, and exactly these shares wait. Which place it is
  * tells the simulation alone, so the receiver is the request's, which `relies` has the call carry.
  */
-function judgeRequest(limits: Shares, about: About): Judgement {
+function judgeRequest(limits: Shares, about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const vault = vaultOf(about)
   const shares = figure(about, 'shares')
@@ -133,7 +133,7 @@ function judgeRequest(limits: Shares, about: About): Judgement {
 }
 
 /** Judge what a due request pays: it is ours and due, and what comes in is what its shares were worth. */
-function judgeFulfil(limits: Shares, about: About): Judgement {
+function judgeFulfil(limits: Shares, about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const vault = vaultOf(about)
   const requestId = figure(about, 'requestId')
@@ -178,7 +178,7 @@ function judgeFulfil(limits: Shares, about: About): Judgement {
 const [OPEN, TRUSTED] = [0n, 1n]
 
 /** Judge what a holder does with its shares: a transfer that the vault permits, or the end of a pause that is due. */
-function judgeMobility(limits: Shares, about: About): Judgement {
+function judgeMobility(limits: Shares, about: JudgedCase): Judgement {
   const { subject, before, after } = about
   const { input } = subject
   const vault = vaultOf(about)

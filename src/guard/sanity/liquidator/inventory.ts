@@ -4,7 +4,7 @@ import { byToken, nonEmpty, pinnedSymbol, positiveAssets } from '../../../servic
 import type { Denomination } from '../../../units.ts'
 import { balanceView } from '../../reads/views.ts'
 import { holdingOf, judgeHoldings, partsOf, readAll } from '../holdings.ts'
-import { type About, keysOf, unread } from '../judgement.ts'
+import { type JudgedCase, keysOf, unread } from '../judgement.ts'
 import { openClaimsView } from './views.ts'
 
 /** Most of each collateral that we hold and that unsettled claims of ours pay, together; base units by symbol. */
@@ -17,7 +17,7 @@ export const inventoryLimits = (pinned: readonly Denomination[]) =>
  */
 export function askInventory(
   inventoryAssetsMax: Readonly<Record<string, bigint>>,
-  { subject, after }: About,
+  { subject, after }: JudgedCase,
   { collateralAsset }: PinnedMarket,
 ) {
   const { deployment } = subject

@@ -10,7 +10,7 @@ import type { Proposal } from '../../../workflow/proposal.ts'
 import type { Subject } from '../../policy/conditions.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
 import { balanceView } from '../../reads/views.ts'
-import { type About, type Judgement, marketOf, type RoleSanity, unread } from '../judgement.ts'
+import { type JudgedCase, type Judgement, marketOf, type RoleSanity, unread } from '../judgement.ts'
 import { askNativePrice } from '../native-price.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceLimits, priceView } from '../price.ts'
 import { referencesOf } from '../second-price.ts'
@@ -60,7 +60,7 @@ type Liquidation = {
   readonly deployment: Deployment
 }
 
-function liquidationOf({ subject, proposal }: About): Liquidation {
+function liquidationOf({ subject, proposal }: JudgedCase): Liquidation {
   const { vault, self, input, deployment } = subject
   const borrower = asAddress(input.borrowerAddress)
   invariant(vault !== null && borrower !== undefined, 'a liquidation names its vault and its borrower')
@@ -71,7 +71,7 @@ function liquidationOf({ subject, proposal }: About): Liquidation {
 
 type LiquidationReads = ReturnType<typeof askLiquidation>
 
-const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before }: About) => ({
+const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before }: JudgedCase) => ({
   health: before.ask(healthView(market.address, borrower)),
   debt: before.ask(debtView(market.address, vault.address, borrower)),
   collateral: before.ask(collateralView(market.address, borrower)),
@@ -87,7 +87,7 @@ const askLiquidation = ({ market, vault, borrower, self }: Liquidation, { before
  * repayment within the close factor and our balance, and what we insist on close to what is due. It shares no
  * arithmetic with the agent, so that one mistake cannot pass twice.
  */
-function judgeLiquidation(limits: LiquidationLimits, about: About): Judgement {
+function judgeLiquidation(limits: LiquidationLimits, about: JudgedCase): Judgement {
   const liquidation = liquidationOf(about)
   const reads = askLiquidation(liquidation, about)
   const native = askNativePrice(limits.nativePriceUsdMicros, about)

@@ -15,7 +15,7 @@ import type { Subject } from '../../policy/conditions.ts'
 import type { SentAtOnce } from '../../policy/sent-at-once.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
 import { balanceView, createView, uint, type View } from '../../reads/views.ts'
-import { type About, type Judgement, marketOf, type SanityCheck, unread } from '../judgement.ts'
+import { type JudgedCase, type Judgement, marketOf, type SanityCheck, unread } from '../judgement.ts'
 import { checkDecided, checkUsable, PRICE_VIEWS, priceView } from '../price.ts'
 import { askSecondPrice, referenceLimit } from '../second-price.ts'
 import { BPS, unitOf, WAD } from '../units.ts'
@@ -83,7 +83,7 @@ function lossOf(subject: Omit<Subject, 'deadlineS'>, { exitDiscountBpsMax: disco
  * sends there at a time, for no less than its part of what the market's oracle says it is worth and a second source bears out,
  * and of what the venue itself quotes; and that so much really comes in.
  */
-function judgeSale(limits: SaleLimits, about: About): Judgement {
+function judgeSale(limits: SaleLimits, about: JudgedCase): Judgement {
   const { subject, proposal, before } = about
   const { input, self, deployment } = subject
   const market = marketOf(subject)
@@ -143,31 +143,31 @@ function judgeSale(limits: SaleLimits, about: About): Judgement {
       )
     },
     checkOutcome: ({ changeOf }) => {
-      const came = changeOf(market.loanAsset)
-      if (came >= least) return null
+      const proceeds = changeOf(market.loanAsset)
+      if (proceeds >= least) return null
       return refuse(
         'quote_not_kept',
-        `The venue quotes ${paid(quote() ?? 0n)} for ${sold(assets)}; ${paid(came)} would come in, and ${paid(least)} must.`,
+        `The venue quotes ${paid(quote() ?? 0n)} for ${sold(assets)}; ${paid(proceeds)} would come in, and ${paid(least)} must.`,
       )
     },
   }
 }
 
 /** What the policy says of where a market's collateral is sold. */
-type Named = { readonly pair: string; readonly symbol: string; readonly exit: Exit | undefined }
+type SaleRoute = { readonly pair: string; readonly symbol: string; readonly exit: Exit | undefined }
 
 function exitOf(
   { collateralAsset, loanAsset }: PinnedMarket,
   { exits }: SaleLimits,
   { assets }: Pick<Deployment, 'assets'>,
-): Named {
+): SaleRoute {
   const symbolOf = (token: Address) => assets.find(({ address }) => address === token)?.symbol ?? token
   const pair = `${symbolOf(collateralAsset)}/${symbolOf(loanAsset)}`
   return { pair, symbol: symbolOf(collateralAsset), exit: exits[pair] }
 }
 
 /** Refuse a venue that the policy does not name for the pair. */
-function checkVenue(venue: Address, { pair, exit }: Named, { deployment }: Subject): Refusal | null {
+function checkVenue(venue: Address, { pair, exit }: SaleRoute, { deployment }: Subject): Refusal | null {
   const named = deployment.contracts.find(({ name }) => name === exit?.venue)
   if (named?.address === venue) return null
   return refuse(

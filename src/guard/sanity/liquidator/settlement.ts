@@ -1,11 +1,11 @@
 import { refuse } from '../../../errors.ts'
 import { amountText, time } from '../../../units.ts'
 import { asUint } from '../../policy/values.ts'
-import { type About, type Judgement, marketOf, unread } from '../judgement.ts'
+import { type JudgedCase, type Judgement, marketOf, unread } from '../judgement.ts'
 import { claimView } from './views.ts'
 
 /** Judge the settlement of a claim: it is ours, for us, due, and pays what it says. */
-export function judgeSettlement({ before: reads, subject }: About): Judgement {
+export function judgeSettlement({ before: reads, subject }: JudgedCase): Judgement {
   const { input } = subject
   const market = marketOf(subject)
   const claim = reads.ask(claimView(market.address, asUint(input.claimId) ?? 0n))

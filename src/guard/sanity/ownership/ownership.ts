@@ -8,10 +8,10 @@ import { percent } from '../../../units.ts'
 import { asAddress } from '../../policy/values.ts'
 import { allocationCheck, allocationLimits } from '../allocator/allocator.ts'
 import {
-  type About,
   account,
   type Compared,
   figure,
+  type JudgedCase,
   type Judgement,
   type SanityCheck,
   unread,
@@ -41,7 +41,7 @@ export type OwnershipLimits = Readonly<z.output<z.ZodObject<typeof ownershipLimi
  * Judge an act of a vault's owner by chain reads: we own the vault, the act changes something and no more of it than the
  * policy allows at once, and afterwards the vault is what it was but for exactly what was asked for.
  */
-function judgeAct(about: About, act: Act): Judgement {
+function judgeAct(about: JudgedCase, act: Act): Judgement {
   const vault = vaultOf(about)
   const { self } = about.subject
   const [before, after] = [askSetup(about.before, vault), askSetup(about.after, vault)]
@@ -61,7 +61,7 @@ function judgeAct(about: About, act: Act): Judgement {
 }
 
 /** Ask for what an act sets beside what is there. Nothing is judged by what the vault's amounts are of. */
-function compareAct(about: About, act: Act): () => Compared | null {
+function compareAct(about: JudgedCase, act: Act): () => Compared | null {
   const vault = vaultOf(about)
   const [setup, asset] = [askSetup(about.before, vault), about.before.ask(vaultAssetView(vault))]
   return () => {
@@ -87,7 +87,7 @@ function checkSetup(is: VaultSetup, wanted: VaultSetup): Refusal | null {
   )
 }
 
-function feesAct(about: About, { ownership }: OwnershipLimits): Act {
+function feesAct(about: JudgedCase, { ownership }: OwnershipLimits): Act {
   const wanted = {
     managementFeeBps: figure(about, 'managementFeeBps'),
     performanceFeeBps: figure(about, 'performanceFeeBps'),
@@ -118,7 +118,7 @@ function feesAct(about: About, { ownership }: OwnershipLimits): Act {
   }
 }
 
-function curatorFeeAct(about: About, { ownership }: OwnershipLimits): Act {
+function curatorFeeAct(about: JudgedCase, { ownership }: OwnershipLimits): Act {
   const wanted = {
     borrowerManagerFeeBps: figure(about, 'borrowerManagerFeeBps'),
     curatorRecipient: account(about, 'recipientAddress'),
@@ -152,7 +152,7 @@ function checkRaise(name: string, fromBps: bigint, toBps: bigint, raiseBpsMax: b
   )
 }
 
-function settingsAct(about: About): Act {
+function settingsAct(about: JudgedCase): Act {
   const { input } = about.subject
   const wanted = {
     bufferBps: figure(about, 'liquidityBufferBps'),
@@ -177,12 +177,12 @@ function settingsAct(about: About): Act {
 }
 
 /** A route as agents write it. */
-const routeText = (list: readonly Address[], { subject: { deployment } }: About): string =>
+const routeText = (list: readonly Address[], { subject: { deployment } }: JudgedCase): string =>
   list.length === 0
     ? 'nowhere'
     : list.map((each) => deployment.markets.find(({ address }) => address === each)?.name ?? each).join(', ')
 
-function routingAct(about: About): Act {
+function routingAct(about: JudgedCase): Act {
   const { input } = about.subject
   const markets = Array.isArray(input.marketAddresses)
     ? input.marketAddresses.map((each: unknown) => asAddress(each) ?? zeroAddress)
@@ -201,7 +201,7 @@ function routingAct(about: About): Act {
   }
 }
 
-function listingAct(about: About, isAttached: boolean): Act {
+function listingAct(about: JudgedCase, isAttached: boolean): Act {
   const { input } = about.subject
   const wanted = {
     market: account(about, 'marketAddress'),
@@ -221,7 +221,7 @@ function listingAct(about: About, isAttached: boolean): Act {
   }
 }
 
-function roleAct(about: About, role: 'allocator' | 'manager' | 'curator', member: string): Act {
+function roleAct(about: JudgedCase, role: 'allocator' | 'manager' | 'curator', member: string): Act {
   const isGranted = about.subject.input.granted === true
   const roles = askRoles(about, vaultOf(about), { role, account: account(about, member), isGranted })
   return { check: () => null, change: () => ({}), beside: roles, compare: roles.compare }
@@ -231,7 +231,7 @@ const OWNED: SanityCheck['revalidations'] = ['vault_owner', 'intent_not_expired'
 
 const check = (
   relies: readonly string[],
-  act: (about: About) => Act,
+  act: (about: JudgedCase) => Act,
   revalidations: SanityCheck['revalidations'] = OWNED,
 ): SanityCheck => ({
   views: OWNERSHIP_VIEWS,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../../errors.ts'
-import { type About, type Compared, unread } from '../judgement.ts'
+import { type Compared, type JudgedCase, unread } from '../judgement.ts'
 import { checkFields, checkLoosening, type Field, fieldOf, upTo } from '../loosening.ts'
 import { type ListingRead, listingView, VAULT_ROLE_IDS, vaultRoleView } from '../vault-views.ts'
 
@@ -16,7 +16,11 @@ type Grant = {
  * Ask what each of our signers, and whoever a grant names, may do in a vault: afterwards it is what it was, but for that
  * grant. Who else has a role is in no view; that nobody else loses one is what the one call says.
  */
-export function askRoles({ subject, proposal, before, after }: About, vault: Address, grant: Grant | null) {
+export function askRoles(
+  { subject, proposal, before, after }: JudgedCase,
+  vault: Address,
+  grant: Grant | null,
+) {
   const accounts = [
     ...new Set([subject.self, ...(subject.ours ?? []), ...(grant === null ? [] : [grant.account])]),
   ]
@@ -71,13 +75,13 @@ function listingFields(from: ListingRead, to: ListingRead): readonly Field[] {
 }
 
 /** How one market is to be listed. */
-type Listed = { readonly market: Address; readonly listing: ListingRead }
+type MarketListing = { readonly market: Address; readonly listing: ListingRead }
 
 /** Ask how a vault lists each market of the deployment: afterwards as before, but for the one that is asked for. */
 export function askListings(
-  { subject, proposal, before, after }: About,
+  { subject, proposal, before, after }: JudgedCase,
   vault: Address,
-  wanted: Listed | null,
+  wanted: MarketListing | null,
 ) {
   const asked = subject.deployment.markets.map(({ address: market }) => ({
     market,
@@ -96,14 +100,14 @@ export function askListings(
         : refuse('not_attached', `The vault does not lend to ${market}.`)
     },
     /** Refuse terms that are looser than those of today and do not say so. A market that is not attached has none. */
-    checkTerms: ({ market, listing: to }: Listed): Refusal | null => {
+    checkTerms: ({ market, listing: to }: MarketListing): Refusal | null => {
       const from = listingOf(market)
       if (from === null) return unread('how the vault lists the market')
       if (!from.approved) return to.allocationEnabled ? checkLoosening(proposal) : null
       return checkFields({ proposal }, listingFields(from, to))
     },
     /** Terms beside those of today; null where those are not known. */
-    compare: ({ market, listing: to }: Listed): Compared['fields'] | null => {
+    compare: ({ market, listing: to }: MarketListing): Compared['fields'] | null => {
       const from = listingOf(market)
       if (from === null) return null
       const fields = listingFields(from, to)

@@ -1,7 +1,7 @@
 import { type Address, zeroAddress } from 'viem'
 import { type Refusal, refuse } from '../../../errors.ts'
 import { time } from '../../../units.ts'
-import { type About, account, type Compared, unread, vaultOf } from '../judgement.ts'
+import { account, type Compared, type JudgedCase, unread, vaultOf } from '../judgement.ts'
 import { offerView, type VaultSetup } from '../vault-views.ts'
 import { askRoles } from './rights.ts'
 
@@ -24,7 +24,7 @@ export type Act = {
 }
 
 /** A vault's passage to another owner, in two steps, and how it is called off. */
-export function transferAct(about: About): Act {
+export function transferAct(about: JudgedCase): Act {
   const { self, input } = about.subject
   const roles = askRoles(about, vaultOf(about), null)
   const offer = about.before.ask(offerView(vaultOf(about)))

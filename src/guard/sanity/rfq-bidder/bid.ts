@@ -7,7 +7,7 @@ import { bps, seconds, settings } from '../../../service/contract/yaml-scalars.t
 import { amountText, type Denomination, percent, time } from '../../../units.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
 import { balanceView } from '../../reads/views.ts'
-import { type About, isOurs, unread } from '../judgement.ts'
+import { isOurs, type JudgedCase, unread } from '../judgement.ts'
 import { checkDecided, checkUsable, type PriceRead, priceLimits, priceView } from '../price.ts'
 import { askSecondPrice } from '../second-price.ts'
 import { BPS, unitOf, WAD } from '../units.ts'
@@ -33,14 +33,14 @@ export type BidLimits = z.output<ReturnType<typeof bidLimits>>
 export const OPEN = 1n
 
 /** A member of a request: its schema was checked before, so that it is there. */
-export function uintOf({ subject }: About, member: string): bigint {
+export function uintOf({ subject }: JudgedCase, member: string): bigint {
   const value = asUint(subject.input[member])
   invariant(value !== undefined, `a request of this type has ${member}`)
   return value
 }
 
 /** An address of a request, in lower case. */
-export function addressOf({ subject }: About, member: string): Address {
+export function addressOf({ subject }: JudgedCase, member: string): Address {
   const value = asAddress(subject.input[member])
   invariant(value !== undefined, `a request of this type has ${member}`)
   return value
@@ -51,7 +51,7 @@ export function addressOf({ subject }: About, member: string): Address {
  * reserve, above neither our own part of the oracle's price, which is healthy, fresh, borne out by a second source and
  * the one decided on, nor what the bids of others are a reason for.
  */
-export function createBidJudgement(limits: BidLimits, about: About, assets: bigint, bound: Bound) {
+export function createBidJudgement(limits: BidLimits, about: JudgedCase, assets: bigint, bound: Bound) {
   const { subject, proposal, before } = about
   const { deployment, self } = subject
   const { token } = proposal.exposure
@@ -117,7 +117,7 @@ export function checkOpen({ state, closesAt }: OfferRead, timestampS: number): R
 }
 
 /** Refuse a bid on an RFQ that does not bind past its close, or binds too long. Pure. */
-export function checkExpiry(about: About, { closesAt }: OfferRead, limits: BidLimits): Refusal | null {
+export function checkExpiry(about: JudgedCase, { closesAt }: OfferRead, limits: BidLimits): Refusal | null {
   const expiresS = uintOf(about, 'expiresTimestamp')
   if (expiresS > closesAt && expiresS <= closesAt + limits.bindsAfterCloseSMax) return null
   return refuse(

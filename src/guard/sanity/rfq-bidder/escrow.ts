@@ -12,7 +12,7 @@ import {
 import type { Denomination } from '../../../units.ts'
 import { balanceView, type Reads } from '../../reads/views.ts'
 import { holdingOf, judgeHoldings, partsOf, readAll } from '../holdings.ts'
-import { type About, keysOf, unread } from '../judgement.ts'
+import { type JudgedCase, keysOf, unread } from '../judgement.ts'
 import { referenceLimit } from '../second-price.ts'
 import { commitmentsView } from './views.ts'
 
@@ -81,7 +81,7 @@ function askKeys(
  */
 export function askEscrow(
   limits: EscrowLimits,
-  { subject, after }: About,
+  { subject, after }: JudgedCase,
   venue: Address,
   readOffer: () => Pair | null,
 ) {

@@ -2,8 +2,8 @@ import type { Address } from 'viem'
 import { type Refusal, refuse } from '../../../errors.ts'
 import { amountText, time } from '../../../units.ts'
 import {
-  type About,
   isOurs,
+  type JudgedCase,
   type Judgement,
   type RoleSanity,
   type SanityCheck,
@@ -38,7 +38,7 @@ import {
 
 /** Refuse unless a token's balance changes by exactly so much: who pays whom, and how much. */
 function checkChange(
-  { subject: { deployment } }: About,
+  { subject: { deployment } }: JudgedCase,
   token: Address,
   actual: bigint,
   expected: bigint,
@@ -51,7 +51,7 @@ function checkChange(
   )
 }
 
-function judgePlace(limits: BidLimits, about: About): Judgement {
+function judgePlace(limits: BidLimits, about: JudgedCase): Judgement {
   const desk = addressOf(about, 'rfqAddress')
   const assets = uintOf(about, 'bidAssets')
   const rfqId = uintOf(about, 'rfqId')
@@ -75,7 +75,7 @@ function judgePlace(limits: BidLimits, about: About): Judgement {
 
 /** A bid pays its escrow in the quote asset, and moves the asset neither way. */
 const checkPaid = (
-  about: About,
+  about: JudgedCase,
   { quoteAsset, asset }: OfferRead,
   changeOf: (token: Address) => bigint,
   assets: bigint,
@@ -83,7 +83,7 @@ const checkPaid = (
   checkChange(about, quoteAsset, changeOf(quoteAsset), -assets) ??
   checkChange(about, asset, changeOf(asset), 0n)
 
-function judgeReplace(limits: BidLimits, about: About): Judgement {
+function judgeReplace(limits: BidLimits, about: JudgedCase): Judgement {
   const assets = uintOf(about, 'bidAssets')
   const { rfq, bid, checkOwn, desk, rfqId } = askOwnBid(about)
   const judge = createBidJudgement(limits, about, assets, boundByBook(limits, about, desk, rfqId, false))
@@ -108,7 +108,7 @@ function judgeReplace(limits: BidLimits, about: About): Judgement {
 }
 
 /** Ask for a bid that the request names, and for its RFQ. */
-function askOwnBid(about: About) {
+function askOwnBid(about: JudgedCase) {
   const { before, subject } = about
   const desk = addressOf(about, 'rfqAddress')
   const rfqId = uintOf(about, 'rfqId')
@@ -132,7 +132,7 @@ function askOwnBid(about: About) {
   }
 }
 
-function judgeCancel(about: About): Judgement {
+function judgeCancel(about: JudgedCase): Judgement {
   const { rfq, bid, checkOwn } = askOwnBid(about)
   return {
     checkState: (timestampS) => {
@@ -145,7 +145,7 @@ function judgeCancel(about: About): Judgement {
 
 /** What is taken back is the whole bid. */
 function checkPaidBack(
-  about: About,
+  about: JudgedCase,
   rfq: OfferRead | null,
   bid: { readonly assets: bigint } | null,
   changeOf: (token: Address) => bigint,
@@ -154,7 +154,7 @@ function checkPaidBack(
   return checkChange(about, rfq.quoteAsset, changeOf(rfq.quoteAsset), bid.assets)
 }
 
-function judgeClaim(about: About): Judgement {
+function judgeClaim(about: JudgedCase): Judgement {
   const { subject, before } = about
   const bidId = uintOf(about, 'bidId')
   const { rfq, bid } = askOwnBid(about)
@@ -172,7 +172,7 @@ function judgeClaim(about: About): Judgement {
 }
 
 /** Judge that an RFQ is closed and not finalized; what we are to win must come in whole, anything else is nothing. */
-function judgeFinalize(about: About): Judgement {
+function judgeFinalize(about: JudgedCase): Judgement {
   const { before, proposal, subject } = about
   const rfq = before.ask(rfqView(addressOf(about, 'rfqAddress'), uintOf(about, 'rfqId')))
   return {
@@ -203,7 +203,7 @@ function judgeFinalize(about: About): Judgement {
   }
 }
 
-function judgeRaise(limits: BidLimits, about: About): Judgement {
+function judgeRaise(limits: BidLimits, about: JudgedCase): Judgement {
   const auction = addressOf(about, 'auctionAddress')
   const assets = uintOf(about, 'bidAssets')
   const lot = about.before.ask(lotView(auction, uintOf(about, 'lotId')))

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { type Refusal, refuse } from '../../../errors.ts'
 import { bps, seconds, settings } from '../../../service/contract/yaml-scalars.ts'
 import { amountText } from '../../../units.ts'
-import { type About, isOurs, unread } from '../judgement.ts'
+import { isOurs, type JudgedCase, unread } from '../judgement.ts'
 import { BPS } from '../units.ts'
 import { type BidRead, BOOKED, bookView, type LotRead, type OfferRead } from './views.ts'
 
@@ -34,7 +34,7 @@ export type Bound = (
  */
 export function boundByBook(
   { book }: RivalLimits,
-  { before, subject, proposal }: About,
+  { before, subject, proposal }: JudgedCase,
   desk: Address,
   rfqId: bigint,
   isFirst: boolean,
@@ -86,7 +86,7 @@ export function checkRaise(
   assets: bigint,
   incrementBps: bigint,
   { raiseBpsMax }: RivalLimits,
-  { subject, proposal }: About,
+  { subject, proposal }: JudgedCase,
 ): Refusal | null {
   const paid = (amount: bigint) => amountText(amount, quoteAsset, subject.deployment)
   const step = (bestAssets * incrementBps + BPS - 1n) / BPS

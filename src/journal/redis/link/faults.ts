@@ -111,7 +111,7 @@ export const tailLost = (seat: string): RolekeeperError =>
   })
 
 /** What a server has forgotten that had acknowledged more. */
-export type Forgotten = {
+export type LostWrites = {
   readonly seen: string
   readonly expected: string
   /** The generation that it was known in. */
@@ -119,7 +119,7 @@ export type Forgotten = {
 }
 
 /** Say that Redis is not what this instance saw acknowledged: flushed, restored, or a replica that lagged. Pure. */
-export const amnesia = ({ seen, expected, gen }: Forgotten): RolekeeperError =>
+export const amnesia = ({ seen, expected, gen }: LostWrites): RolekeeperError =>
   new RolekeeperError('journal.amnesia', `Redis has forgotten what it acknowledged: ${seen}; ${expected}.`, {
     fix: 'sign nothing; see `rolekeeper safe`, which says what must be proven first.',
     facts: { seen, expected, gen },

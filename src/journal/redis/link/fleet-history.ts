@@ -2,11 +2,11 @@ import { hashOf } from './answer.ts'
 import type { CommandLine } from './command-line.ts'
 import type { Line } from './connect.ts'
 import { LineFault } from './faults.ts'
-import type { Known } from './generation.ts'
+import type { LastKnown } from './generation.ts'
 import type { Keys } from './keys.ts'
 
 /** What an instance knew of a fleet that its Redis has forgotten. */
-export type Testimony = Known & {
+export type InstanceHistory = LastKnown & {
   readonly instance: string
   /** The highest nonce that a key was asked to sign, by seat. */
   readonly tops: Readonly<Record<string, number>>
@@ -27,7 +27,7 @@ if redis.call('HGET', KEYS[2], 'gen') == ARGV[3] then redis.call('HSETNX', KEYS[
 return 'OK'`
 
 /** Say on a server that has forgotten what was known of it. Where it is not taken, nothing follows. */
-export async function testify(line: Line, keys: Keys, testimony: Testimony): Promise<void> {
+export async function writeHistory(line: Line, keys: Keys, testimony: InstanceHistory): Promise<void> {
   const { instance, gen } = testimony
   const parameters = [instance, JSON.stringify(testimony), gen]
   try {
@@ -38,9 +38,9 @@ export async function testify(line: Line, keys: Keys, testimony: Testimony): Pro
 }
 
 /** Read what the instances knew that found it forgotten. */
-export async function readTestimonies({
+export async function readHistories({
   keys,
   read,
-}: Pick<CommandLine, 'keys' | 'read'>): Promise<readonly Testimony[]> {
+}: Pick<CommandLine, 'keys' | 'read'>): Promise<readonly InstanceHistory[]> {
   return [...hashOf(await read('HGETALL', keys.forgotten)).values()].map((text) => JSON.parse(text))
 }

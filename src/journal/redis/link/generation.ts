@@ -24,7 +24,7 @@ export type StoreConfig = {
 }
 
 /** What an instance knows of its Redis, which that may never be behind. */
-export type Known = {
+export type LastKnown = {
   readonly gen: string
   readonly seq: number
   /** The server process that acknowledged it, by its run id. */
@@ -51,7 +51,12 @@ return { meta[1], meta[2], meta[3], redis.call('LRANGE', KEYS[2], 0, -1), meta[4
  * Read whose Redis it is, and hold it against what is known. A generation that follows the one that is known was begun by a
  * person, who has proven that signers may go on with it: of what was known only that is kept.
  */
-export async function meet(line: Line, fleet: string, known: Known | null, runId: string): Promise<Known> {
+export async function meet(
+  line: Line,
+  fleet: string,
+  known: LastKnown | null,
+  runId: string,
+): Promise<LastKnown> {
   const { meta, runs, attested } = keysOf(fleet)
   const found = await line.call('EVAL', MEET, 3, meta, runs, attested(runId), runId)
   const [first, second, third, served, parent, doubtedBy] = Array.isArray(found) ? found : []
@@ -59,7 +64,7 @@ export async function meet(line: Line, fleet: string, known: Known | null, runId
   if (gen === undefined || gen === '') {
     const others = await line.call('SMEMBERS', FLEETS_KEY)
     const lacks = lacking(fleet, Array.isArray(others) ? others.map(String) : [])
-    throw known === null ? notFounded(lacks) : gone(lacks, known)
+    throw known === null ? notFounded(lacks) : generationLost(lacks, known)
   }
   if (Number(format) > FORMAT) throw newer(Number(format))
   if (known !== null && parentsOf(parent).includes(known.gen)) return { gen, seq: Number(seq) }
@@ -91,7 +96,7 @@ export const parentsOf = (parent: unknown): readonly string[] =>
  * Say the lowest sequence that a server process began with after the one that acknowledged what is known; -1 where that is
  * not among them, and null where there was none. Pure.
  */
-function lowestSince({ run, seq }: Known, served: readonly string[]): number | null {
+function lowestSince({ run, seq }: LastKnown, served: readonly string[]): number | null {
   if (run === undefined) return null
   const all = served.map((text) => ({ run: text.split(' ')[0], began: Number(text.split(' ')[1]) }))
   const index = all.findLastIndex((each) => each.run === run && each.began <= seq)
@@ -163,7 +168,7 @@ const notFounded = (lacks: string) =>
   })
 
 /** Who is led to another Redis by a slip of the pen sees the same as who comes to one that was emptied. Pure. */
-const gone = (lacks: string, { gen }: Known) =>
+const generationLost = (lacks: string, { gen }: LastKnown) =>
   new RolekeeperError('journal.amnesia', `${lacks}; this machine saw its generation ${gen}.`, {
     fix: 'correct the URL or `fleet.name`; where both are right, bring its data back, or see `rolekeeper safe`.',
     facts: { seen: 'it is empty', expected: `generation ${gen} was here`, isEmpty: true, gen },

@@ -12,7 +12,7 @@ import { RESERVE } from '../scripts/workflows.ts'
 const SEQUENCE_GAP = 1_000_000_000
 
 /** A generation that follows others. */
-export type Following = {
+export type NextGeneration = {
   readonly gen: string
   /** Those that it follows, newest first. */
   readonly parents: readonly string[]
@@ -20,19 +20,19 @@ export type Following = {
 }
 
 /** Name a generation that follows some, the sequences of which went as far as `seq` where anybody knows. */
-export const following = (parents: readonly string[], seq: number): Following => ({
+export const following = (parents: readonly string[], seq: number): NextGeneration => ({
   gen: randomBytes(8).toString('hex'),
   parents: [...new Set(parents)],
   seq: seq + SEQUENCE_GAP,
 })
 
 /** What a person has proven about one seat, and what follows from it. */
-export type Leaving = {
+export type SafeRelease = {
   readonly seat: string
   /** The generation that it was proven in; empty where Redis had none. */
   readonly expected: string
   /** The one that begins with it; null where what is there goes on. */
-  readonly begins: Following | null
+  readonly begins: NextGeneration | null
   /** The server and process, as records name it. */
   readonly server: string
   readonly runId: string
@@ -85,7 +85,7 @@ end
 return { 'OK' }`
 
 /** Write that a seat's signer has left SAFE, in one step. Throws RolekeeperError `fleet.changed` where it is not as it was seen. */
-export async function leaveSafe(leaving: Leaving, fleet: string, line: CommandLine): Promise<void> {
+export async function leaveSafe(leaving: SafeRelease, fleet: string, line: CommandLine): Promise<void> {
   const { keys } = line
   const { expected, begins, server, runId, signer } = leaving
   const roles = [...new Set(leaving.charged.map(({ role }) => role))]

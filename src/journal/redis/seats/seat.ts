@@ -78,14 +78,14 @@ export async function acquire(
 }
 
 /** Who holds a seat. */
-export type Held = { readonly seat: string; readonly token: string }
+export type SeatToken = { readonly seat: string; readonly token: string }
 
 /**
  * Show that the holder of a seat lives. @param beat another at each time. @returns what is set for the fleet. Throws
  * RolekeeperError `seat.lost`.
  */
 export async function beat(
-  { seat, token }: Held,
+  { seat, token }: SeatToken,
   { beat, server }: Pick<SeatRecord, 'beat' | 'server'>,
   store: RedisStore,
 ): Promise<Controls> {
@@ -96,15 +96,15 @@ export async function beat(
 }
 
 /** Leave a seat, so that another takes it at once; nothing where it is another's already. */
-export async function release({ seat, token }: Held, store: RedisStore): Promise<void> {
+export async function release({ seat, token }: SeatToken, store: RedisStore): Promise<void> {
   await store.run('release', [store.keys.seat(seat)], [token])
 }
 
 /** What a barrier covers: every change of a writer that it was answered for. */
-export type Mark = Held & { readonly writer: string; readonly answered: number }
+export type Mark = SeatToken & { readonly writer: string; readonly answered: number }
 
 /** What a barrier passed by. */
-export type Fenced = {
+export type BarrierPassed = {
   readonly controls: Controls
   /** What the ledger has in the fields that were asked about, in their order; empty where it has nothing. */
   readonly entries: readonly string[]
@@ -118,7 +118,7 @@ export async function fence(
   { seat, token, writer, answered }: Mark,
   fields: readonly string[],
   store: RedisStore,
-): Promise<Fenced> {
+): Promise<BarrierPassed> {
   const { keys } = store
   const args = [token, writer, answered, ...fields]
   const { code, values } = await store.fence([keys.seat(seat), keys.control, keys.digests], args)

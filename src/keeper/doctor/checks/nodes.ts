@@ -1,4 +1,4 @@
-import { type Lack, probeLacks } from '../../../chain/probe-limits.ts'
+import { type NodeLack, probeLacks } from '../../../chain/probe-limits.ts'
 import { type ProbedNode, probeNode } from '../../../chain/probe-node.ts'
 import type { RunConfig } from '../../../config/config.ts'
 import { RolekeeperError } from '../../../errors.ts'
@@ -11,8 +11,8 @@ const APART_MAX = 5n
 /** An old head is a chain that stands still, or a node that does. */
 const HEAD_AGE_MS_MAX = 60_000
 
-type Seen = { readonly name: string; readonly path: string; readonly reads: boolean } & (
-  | { readonly node: ProbedNode; readonly lacks: readonly Lack[] }
+type NodeAnswers = { readonly name: string; readonly path: string; readonly reads: boolean } & (
+  | { readonly node: ProbedNode; readonly lacks: readonly NodeLack[] }
   | { readonly error: unknown }
 )
 
@@ -30,7 +30,7 @@ export async function examineNodes(
     })),
   )
   const seen = await Promise.all(
-    all.map(async ({ url, ...who }): Promise<Seen> => {
+    all.map(async ({ url, ...who }): Promise<NodeAnswers> => {
       try {
         const node = await probeNode({ ...who, url, chainId, timeoutMs: ANSWER_MS_MAX })
         return { ...who, node, lacks: who.reads ? await probeLacks(url, ANSWER_MS_MAX, node.head) : [] }
@@ -63,7 +63,7 @@ function reachedBy(numbers: readonly bigint[]): bigint {
 }
 
 /** Find the nodes that have another block than most at a height that all of them have. */
-async function apartFrom(seen: readonly Seen[]): Promise<ReadonlySet<string>> {
+async function apartFrom(seen: readonly NodeAnswers[]): Promise<ReadonlySet<string>> {
   const nodes = seen.flatMap((each) => ('node' in each && each.reads ? [each] : []))
   const lowest = nodes.reduce<bigint | null>(
     (least, { node: { head } }) => (least === null || head.number < least ? head.number : least),
@@ -89,7 +89,7 @@ type Against = {
   readonly nowMs: number
 }
 
-function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding {
+function judgeNode(seen: NodeAnswers, { best, odd, finality, nowMs }: Against): Finding {
   const { name, path } = seen
   if ('error' in seen) {
     const { error } = seen
@@ -145,7 +145,7 @@ function judgeNode(seen: Seen, { best, odd, finality, nowMs }: Against): Finding
 }
 
 /** What is asked for, and what becomes of a keeper whose node does not give it. */
-const WITHOUT: Readonly<Record<Lack['what'], readonly [asked: string, becomes: string]>> = {
+const WITHOUT: Readonly<Record<NodeLack['what'], readonly [asked: string, becomes: string]>> = {
   batch: ['100 calls in one request', 'a look takes more requests, which a limit on requests counts'],
   range: ['eth_getLogs over 2,000 blocks', 'accounts are read in narrower ranges, by more requests'],
   receipts: ['the receipt of a transaction in its newest block', 'what becomes of ours is known later'],
@@ -154,7 +154,7 @@ const WITHOUT: Readonly<Record<Lack['what'], readonly [asked: string, becomes: s
 }
 
 /** Say what a node that is there lacks: it is gone without, and a person should know. */
-function lacking(seen: Seen): readonly Finding[] {
+function lacking(seen: NodeAnswers): readonly Finding[] {
   if (!('lacks' in seen)) return []
   const { name, path } = seen
   return seen.lacks.map(({ what, says }) => {

@@ -1,4 +1,4 @@
-import type { NodeHealth, Nodes, Unanswered, Unread } from '../../../chain/nodes.ts'
+import type { NodeHealth, Nodes, UnansweredMethod, UnreadBlock } from '../../../chain/nodes.ts'
 import { RolekeeperError } from '../../../errors.ts'
 import type { Finding } from '../../../ops/facet.ts'
 import { native, span } from '../../../readable.js'
@@ -21,7 +21,7 @@ export type ChainSeen = {
   /** Why the chain is not followed yet, or null. */
   readonly waitsFor: RolekeeperError | null
   /** Where it is followed no further, for whose signers ever. */
-  readonly unread: readonly Unread[]
+  readonly unread: readonly UnreadBlock[]
   /** Of the agreed head; null before there is one. */
   readonly headAgeMs: number | null
   /** The least that a role at work allows a head's age to be; null while none works. */
@@ -88,7 +88,7 @@ const noQuorum = ({ agree, health }: Pick<Nodes, 'agree' | 'health'>, ms: number
     },
   )
 
-const blockUnread = ({ error }: Unread, ms: number) =>
+const blockUnread = ({ error }: UnreadBlock, ms: number) =>
   new RolekeeperError(
     'node.block_unread',
     `For ${span(ms)} the chain could not be followed: ${error instanceof RolekeeperError ? error.shortMessage : 'something unforeseen.'}`,
@@ -99,7 +99,7 @@ const blockUnread = ({ error }: Unread, ms: number) =>
     },
   )
 
-const methodUnanswered = ({ method, error }: Unanswered, ms: number) =>
+const methodUnanswered = ({ method, error }: UnansweredMethod, ms: number) =>
   new RolekeeperError(
     'node.method_unanswered',
     `For ${span(ms)} the nodes have given no answer to ${method} that counts; ${span(UNANSWERED_MS_MAX)} is too long. ${error.shortMessage}`,

@@ -2,7 +2,7 @@ import { RolekeeperError } from '../../../errors.ts'
 import type { BudgetState } from '../../../guard/limits/budget.ts'
 import type { Finding } from '../../../ops/facet.ts'
 import type { Role } from '../../../service/contract/roles.ts'
-import type { Because, DutyState } from '../../role/duty-ledger.ts'
+import type { DutyState, IdleReason } from '../../role/duty-ledger.ts'
 
 /** So many refusals one after the other, and nothing done between, are no race that others won. */
 const REFUSED_IN_A_ROW = 5
@@ -14,7 +14,7 @@ const URGENT_GRACE_MS_MAX = 600_000
  * A role that decides: what it is late with, or what it did, and why it does nothing. Pure.
  * @param nameOf writes a subject as people do.
  */
-export function owedFinding(state: DutyState, nameOf: (subject: string) => string): Finding {
+export function dueFinding(state: DutyState, nameOf: (subject: string) => string): Finding {
   const where = { facet: 'duty', about: state.role } as const
   const [worst] = state.late
   if (worst === undefined) {
@@ -72,7 +72,7 @@ function quietText({
   return `${since}${next}. ${nothingBecause.length === 0 ? 'There is nothing to look at.' : nothingBecause.map(becauseText).join(' ')}`
 }
 
-const becauseText = ({ check, message, count }: Because) => `${count} × ${check}: ${message}`
+const becauseText = ({ check, message, count }: IdleReason) => `${count} × ${check}: ${message}`
 
 /** From here on a budget is said before it is spent: in a run of reverts the last fifth is a minute. */
 const NEARLY = 0.8

@@ -9,13 +9,13 @@ import type { FeedState } from '../../../service/events/feed.ts'
 import { isHeld, type Workflow } from '../../../workflow/workflow.ts'
 import type { RoleAtWork, RoleState } from '../../role/role.ts'
 import type { Term } from '../../term/term.ts'
-import { owedFinding } from './duty.ts'
+import { dueFinding } from './duty.ts'
 
 /** A decision older than this many milliseconds is four sweeps missed. */
 const DECISION_MS_MAX = 20_000
 
 /** A role that a keeper has, and how it stands. */
-export type Place = { readonly role: Role; readonly state: RoleState }
+export type RolePlace = { readonly role: Role; readonly state: RoleState }
 
 /** What the service was when it was last read says nothing once reading it fails. Pure. */
 export function serviceFinding(atWork: readonly Pick<RoleAtWork, 'duty'>[]): Finding {
@@ -77,7 +77,7 @@ export function streamFinding(feed: Pick<FeedState, 'mode' | 'connections'> | nu
 }
 
 /** Whether a role works. Why one is down was said when it went down. Pure. */
-export function roleFinding({ role, state }: Place): Finding {
+export function roleFinding({ role, state }: RolePlace): Finding {
   const where = { facet: 'role', about: role } as const
   if (state.type === 'up') return { ...where, state: 'ok', message: 'at work' }
   const error =
@@ -143,7 +143,7 @@ export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monoton
     return { ...where, state: 'failing', error, ...(atMs === null ? { isBeginning: true } : {}) }
   }
   const known = duty.lastSeen()?.deployment
-  return owedFinding(duties(), (subject) => (known === undefined ? subject : subjectName(subject, known)))
+  return dueFinding(duties(), (subject) => (known === undefined ? subject : subjectName(subject, known)))
 }
 
 function notDeciding(role: Role, error: unknown, ms: number): RolekeeperError {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import type { BudgetState } from '../../../../src/guard/limits/budget.ts'
-import { budgetFinding, owedFinding } from '../../../../src/keeper/health/findings/duty.ts'
+import { budgetFinding, dueFinding } from '../../../../src/keeper/health/findings/duty.ts'
 import type { DutyState } from '../../../../src/keeper/role/duty-ledger.ts'
 
-const owed = (of: DutyState) => owedFinding(of, (subject) => subject.replace('0xm', 'sBTC/sUSD'))
+const owed = (of: DutyState) => dueFinding(of, (subject) => subject.replace('0xm', 'sBTC/sUSD'))
 const AT = Date.parse('2026-01-01T12:00:00Z')
 const state = (changes: Partial<DutyState> = {}): DutyState => ({
   role: 'liquidator',
@@ -35,7 +35,7 @@ const budget = (changes: Partial<BudgetState> = {}): BudgetState => ({
   setting: 'limits.perHour.revertsMax',
   ...changes,
 })
-const said = (finding: ReturnType<typeof owedFinding>) =>
+const said = (finding: ReturnType<typeof dueFinding>) =>
   finding.state === 'ok' ? finding.message : finding.error.shortMessage
 
 it('is never simply well: who did nothing since the start says since when, what is next, and why', () => {

@@ -6,7 +6,7 @@ import { limitsPolicy } from '../../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import type { Journal, Reservation } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
-import { readUsed } from '../../../src/keeper/health/used.ts'
+import { readUsed } from '../../../src/keeper/health/limit-use.ts'
 import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, sections } from '../../guard/fixtures.ts'
 
 const HOUR_MS = 3_600_000

@@ -9,17 +9,17 @@ import type { Outlet } from '../../ops/outlet.ts'
 import type { Feed } from '../../service/events/feed.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { RoleAtWork } from '../role/role.ts'
-import type { Standing } from '../seats/seating.ts'
+import type { SeatStanding } from '../seats/seating.ts'
 import type { Term } from '../term/term.ts'
-import type { Kept } from './findings/kept.ts'
-import { openMs } from './findings/nonce.ts'
+import { openMs } from './findings/nonces.ts'
+import type { UpkeepState } from './findings/upkeep.ts'
 
 /** What a keeper is looked at by, from the moment that its journal is open. */
 export type HealthDeps = {
   readonly clock: Clock
   /** Of each seat that it holds; alone, one term of all. */
   readonly terms: () => readonly Pick<Term, 'states' | 'live' | 'records' | 'safe' | 'payers' | 'unread'>[]
-  readonly standing: () => Standing
+  readonly standing: () => SeatStanding
   /** Of an instance of a fleet; null alone. */
   readonly fleet: () => FleetGauges | null
   /** Null until the keeper hears of changes. */
@@ -40,7 +40,7 @@ export type HealthDeps = {
   readonly directory: string
   /** By how much our clock is behind the service's, milliseconds, when it last answered; null before. */
   readonly behindServiceMs: () => number | null
-  readonly kept: () => Kept
+  readonly kept: () => UpkeepState
 }
 
 export const rolesOf = ({ terms }: Pick<HealthDeps, 'terms'>) => terms().flatMap((term) => term.states())

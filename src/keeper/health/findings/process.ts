@@ -1,12 +1,12 @@
 import type { RunConfig } from '../../../config/config.ts'
 import { printable, RolekeeperError } from '../../../errors.ts'
-import type { Control, Pulled } from '../../../ops/control.ts'
+import type { ActiveSwitch, Control } from '../../../ops/control.ts'
 import { directoryText } from '../../../ops/directory.ts'
 import type { Finding } from '../../../ops/facet.ts'
 import type { Outlet } from '../../../ops/outlet.ts'
 import { plural, span } from '../../../readable.js'
 import { judgeClock, type Times } from '../../doctor/checks/clock.ts'
-import type { Standing } from '../../seats/seating.ts'
+import type { SeatStanding } from '../../seats/seating.ts'
 
 /** A journal that has not answered by then holds everything up. */
 export const JOURNAL_MS_MAX = 3_000
@@ -41,7 +41,7 @@ const UNREADABLE = new RolekeeperError(
 )
 
 /** @param at what leads a command to this keeper. */
-function pulledError({ switch: which, role, by, atMs, reason }: Pulled, at: string): RolekeeperError {
+function pulledError({ switch: which, role, by, atMs, reason }: ActiveSwitch, at: string): RolekeeperError {
   const who = `${by ?? 'by hand'}, ${new Date(atMs).toISOString()}${reason === null ? '' : `: ${printable(reason)}`}`
   return which === 'kill'
     ? new RolekeeperError('control.killed', `Killed, nothing is signed (${who}).`, {
@@ -53,7 +53,7 @@ function pulledError({ switch: which, role, by, atMs, reason }: Pulled, at: stri
 }
 
 /** Whether this keeper's share of the seats is held. Pure. */
-export const seatsFinding = ({ ok, message }: Standing): Finding =>
+export const seatsFinding = ({ ok, message }: SeatStanding): Finding =>
   ok
     ? { facet: 'seats', about: '', state: 'ok', message }
     : {

@@ -1,4 +1,4 @@
-import type { Said } from '../../src/workflow/proposal.ts'
+import type { ExpectedGain } from '../../src/workflow/proposal.ts'
 import { MEASURED_S, namesOf } from './experience.ts'
 import type { OpenVault } from './judge-vault.ts'
 import { meanRate } from './lane.ts'
@@ -10,11 +10,11 @@ import { toTokens, type VaultMarket } from './vault-markets.ts'
  * than where it was. It is a part of what the supplied would earn at the rates that hold now. Nothing is said where only
  * withdrawals are. Pure.
  */
-export function saidOf(
+export function expectedGainOf(
   { look, horizonS, priceUsdMicros, decimals }: OpenVault,
   vaultMarkets: readonly VaultMarket[],
   targets: Targets,
-): Said | undefined {
+): ExpectedGain | undefined {
   const forS = Math.min(MEASURED_S, horizonS)
   let [earned, supplied] = [0, 0]
   for (const [index, { lane, heldAssets, lastsMeasured }] of vaultMarkets.entries()) {

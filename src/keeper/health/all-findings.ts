@@ -2,8 +2,7 @@ import type { Finding } from '../../ops/facet.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import { chainFinding, gasFinding, nodeFindings } from './findings/chain.ts'
 import { budgetFinding } from './findings/duty.ts'
-import { keptFindings } from './findings/kept.ts'
-import { noncesFinding } from './findings/nonce.ts'
+import { noncesFinding } from './findings/nonces.ts'
 import {
   clockFinding,
   controlFindings,
@@ -11,7 +10,7 @@ import {
   journalFinding,
   outletFinding,
   seatsFinding,
-} from './findings/own.ts'
+} from './findings/process.ts'
 import {
   approvalsFinding,
   dutyFinding,
@@ -21,7 +20,8 @@ import {
   signerFinding,
   streamFinding,
 } from './findings/role.ts'
-import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './looked-at.ts'
+import { upkeepFindings } from './findings/upkeep.ts'
+import { ageMs, atWork, type HealthDeps, liveOf, rolesOf } from './keeper-view.ts'
 import type { Probes } from './probes.ts'
 
 /** Find how every facet is, by what is known now: nothing is asked. */
@@ -51,7 +51,7 @@ export function findAll(deps: HealthDeps, probes: Probes): readonly Finding[] {
     streamFinding(deps.feed()),
     ...(deps.standing().isStandby ? [] : findOfSeats(deps, probes)),
     approvalsFinding(live, nowMs),
-    ...keptFindings(deps.kept(), monotonicMs),
+    ...upkeepFindings(deps.kept(), monotonicMs),
   ]
 }
 

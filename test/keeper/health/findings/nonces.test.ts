@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Head } from '../../../../src/chain/nodes.ts'
-import { noncesFinding, overdueOf, passedByOf } from '../../../../src/keeper/health/findings/nonce.ts'
+import { noncesFinding, overdueOf, passedByOf } from '../../../../src/keeper/health/findings/nonces.ts'
 import type { Attempt, Slot } from '../../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../../src/workflow/workflow.ts'
 import { attemptOf, proposalOf, slotOf, workflowOf } from '../../../support/workflows.ts'

@@ -6,7 +6,7 @@ import { span } from '../../../readable.js'
 import type { SecretsState } from '../../telemetry/watch-secrets.ts'
 
 /** What a keeper keeps and is given beside its work, and whom it tells. */
-export type Kept = {
+export type UpkeepState = {
   readonly audit: AuditState
   readonly secrets: SecretsState
   readonly targets: readonly TargetState[]
@@ -16,7 +16,10 @@ export type Kept = {
 const AUDIT_MS_MAX = 3_000
 
 /** How that stands: the audit, the secrets, and each target of alarms. Pure. */
-export const keptFindings = ({ audit, secrets, targets }: Kept, monotonicMs: number): readonly Finding[] => [
+export const upkeepFindings = (
+  { audit, secrets, targets }: UpkeepState,
+  monotonicMs: number,
+): readonly Finding[] => [
   auditFinding(audit, monotonicMs),
   secretsFinding(secrets),
   ...targets.map((target) => targetFinding(target, monotonicMs)),

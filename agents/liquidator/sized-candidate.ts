@@ -14,7 +14,7 @@ import {
 } from './size-search.ts'
 
 /** A candidate at the size that we would like best, were it alone, beside what we hold, and funds and room no limit. */
-export type Wanted = {
+export type SizedCandidate = {
   readonly candidate: Candidate
   readonly terms: ProfitTerms
   readonly bound: Bound
@@ -28,7 +28,7 @@ const WAD = 1e18
 const ROUNDING = 1e-5
 
 /** Size a candidate for itself alone. Pure. */
-export function want(candidate: Candidate, funds: Funds, policy: LiquidatorPolicy): Wanted {
+export function want(candidate: Candidate, funds: Funds, policy: LiquidatorPolicy): SizedCandidate {
   const { figures, market, collateral } = candidate
   const terms: ProfitTerms = {
     price: market.price,
@@ -66,7 +66,7 @@ const unitUsdOf = ({ market }: Candidate) =>
   10 ** market.collateralDecimals
 
 /** A collateral as the search for the best set takes it, with the most that may still be seized; base units. Pure. */
-export function roomOf({ candidate }: Wanted, heldAssets: number): Room {
+export function roomOf({ candidate }: SizedCandidate, heldAssets: number): Room {
   const { inventoryAssetsMax, exitHaircutPerMillionUsdBps } = candidate.collateral
   return {
     most: Math.max(0, Number(inventoryAssetsMax) - heldAssets),
@@ -77,7 +77,7 @@ export function roomOf({ candidate }: Wanted, heldAssets: number): Room {
 
 /** State one that pays as the search for the best set takes it. Pure. */
 export function optionOf(
-  { best, terms, candidate }: Wanted,
+  { best, terms, candidate }: SizedCandidate,
   group: number,
   at: number,
   { held, growth }: Room,

@@ -10,10 +10,10 @@ import {
 import type { Journal, Spent } from '../../journal/journal.ts'
 import type { Role } from '../../service/contract/roles.ts'
 import type { RoleAtWork } from '../role/role.ts'
-import type { HealthDeps } from './looked-at.ts'
+import type { HealthDeps } from './keeper-view.ts'
 
 /** What of the limits is used, of each role and of all roles together. */
-export type Used = {
+export type LimitUse = {
   readonly ofRole: (
     role: Role,
     atWork: readonly Pick<RoleAtWork, 'vitals'>[],
@@ -28,7 +28,11 @@ export type Used = {
 }
 
 /** Read what a keeper has used of its limits by now, by the one journal that all of its seats share. */
-export const usedNow = ({ terms, cap, clock }: Pick<HealthDeps, 'terms' | 'cap' | 'clock'>): Promise<Used> =>
+export const usedNow = ({
+  terms,
+  cap,
+  clock,
+}: Pick<HealthDeps, 'terms' | 'cap' | 'clock'>): Promise<LimitUse> =>
   readUsed(terms()[0]?.records.journal, cap, clock.nowMs())
 
 /** Read what of the limits is used; empty where the journal does not answer, which other figures say. */
@@ -36,7 +40,7 @@ export async function readUsed(
   journal: Pick<Journal, 'spending'> | undefined,
   cap: Cap | undefined,
   nowMs: number,
-): Promise<Used> {
+): Promise<LimitUse> {
   const edgesMs = BUDGETS_MS.map((windowMs) => nowMs - windowMs)
   const rows = (await journal?.spending(null, edgesMs, '').catch(() => undefined))?.rows
   if (rows === undefined)
