@@ -8,7 +8,7 @@ import { openWitnesses } from '../../src/fleet/witnesses.ts'
 import { openCommandLine } from '../../src/journal/redis/link/command-line.ts'
 import { writeHistory } from '../../src/journal/redis/link/fleet-history.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
-import { RedisReads } from '../../src/journal/redis/reads.ts'
+import { createRedisReads } from '../../src/journal/redis/reads.ts'
 import { setForFleet } from '../../src/journal/redis/seats/controls.ts'
 import { leaveSafe } from '../../src/journal/redis/seats/safe-sequence.ts'
 import { fence } from '../../src/journal/redis/seats/seat.ts'
@@ -208,7 +208,7 @@ describe('a fleet whose Redis was flushed', () => {
     const held = await takeSeat(store, SEAT)
     await fence({ ...held, writer: 'w', answered: 0 }, [], store)
     expect(store.known().seq).toBeGreaterThan(before.seq)
-    const reads = new RedisReads(line)
+    const reads = createRedisReads(line)
     expect(await reads.nextNonce(1, `0x${'51'.repeat(20)}`)).toBe(8)
     expect(await reads.reservations('liquidator', 0)).toEqual(charged)
     expect(await reads.getValue('k')).toBe('v')

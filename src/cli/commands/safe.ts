@@ -113,13 +113,13 @@ async function readSafeSigners(
   const { amnesiaOf, readSafeFile, safeSeats } = await import('../../fleet/doubts.ts')
   const { readEvidence } = await import('../../fleet/evidence.ts')
   const { openCommandLine } = await import('../../journal/redis/link/command-line.ts')
-  const { RedisReads } = await import('../../journal/redis/reads.ts')
+  const { createRedisReads } = await import('../../journal/redis/reads.ts')
   const { readSafe } = await import('../../pipeline/transactions/safe.ts')
   const { shared } = place
   const line = openCommandLine(shared.store, false)
   try {
     const evidence = await readEvidence(evidencePlaceOf(place), line)
-    const reads = new RedisReads(line)
+    const reads = createRedisReads(line)
     const set = safeSeats(evidence.controls)
     const live = shared.seats.filter(({ name }) => !name.startsWith('shadow:'))
     const found = evidence.forgotten === null ? null : amnesiaOf(evidence.forgotten)

@@ -1,13 +1,11 @@
-import type { Address } from 'viem'
 import { RolekeeperError } from '../../errors.ts'
-import type { Role } from '../../service/contract/roles.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
-import type { JournalReads, Transition } from '../journal.ts'
+import type { JournalReads } from '../journal.ts'
 import type { Archive } from '../sqlite/archive.ts'
 import { decodeRecord } from '../sqlite/records.ts'
-import type { ArchivedStub } from './archived-records.ts'
-import { type CommandLine, type FleetPlace, openCommandLine } from './link/command-line.ts'
-import { RedisReads } from './reads.ts'
+import { withArchive } from './archive-reads.ts'
+import type { ArchivedStub } from './archiving.ts'
+import { type FleetPlace, openCommandLine } from './link/command-line.ts'
+import { createRedisReads } from './reads.ts'
 
 /**
  * Read a fleet's journal from any process, beside its instances, and the archive of this machine's where it has one. It loads
@@ -16,57 +14,24 @@ import { RedisReads } from './reads.ts'
  * only another machine has, `journal.archived`.
  */
 export function readRedisJournal(place: FleetPlace, archive: Archive | null = null): JournalReads {
-  return new FleetReads(openCommandLine(place), archive)
-}
-
-/** What a fleet's records say, and the archive of one machine. */
-class FleetReads extends RedisReads {
-  readonly #archive: Archive | null
-
-  constructor(store: CommandLine, archive: Archive | null) {
-    super(store)
-    this.#archive = archive
-  }
-
-  override async get(id: string): Promise<Workflow | null> {
-    const found = (await super.get(id)) ?? this.#archive?.get(id) ?? null
+  const line = openCommandLine(place)
+  const inRedis = createRedisReads(line)
+  const get: JournalReads['get'] = async (id) => {
+    const found = (await inRedis.get(id)) ?? archive?.get(id) ?? null
     if (found !== null) return found
-    const rest = await this.text('HGET', this.store.keys.workflow(id), 'rest')
-    if (rest !== null) throw archived(id, decodeRecord<ArchivedStub>(rest).instance)
+    const stub = await inRedis.text('HGET', line.keys.workflow(id), 'rest')
+    if (stub !== null) throw archived(id, decodeRecord<ArchivedStub>(stub).instance)
     return null
   }
-
-  override async transitions(id: string): Promise<readonly Transition[]> {
-    const kept = await super.transitions(id)
-    return kept.length > 0 ? kept : (this.#archive?.transitions(id) ?? [])
-  }
-
-  override async byNonce(chainId: number, signer: Address, nonce: number) {
-    const found = await super.byNonce(chainId, signer, nonce)
-    return typeof found === 'object' && found !== null
-      ? found
-      : (this.#archive?.byNonce(chainId, signer, nonce) ?? found)
-  }
-
-  override async list(limit: number): Promise<readonly Workflow[]> {
-    const kept = await super.list(limit)
-    return this.#archive?.complete(null, kept, limit) ?? kept
-  }
-
-  override async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
-    const kept = await super.newestOf(role, limit)
-    return this.#archive?.complete(role, kept, limit) ?? kept
-  }
-
-  override async shadowed(): Promise<readonly Workflow[]> {
-    const kept = await super.shadowed()
-    const ids = new Set(kept.map(({ id }) => id))
-    return [...(this.#archive?.shadowed() ?? []).filter(({ id }) => !ids.has(id)), ...kept]
-  }
-
-  override async close(): Promise<void> {
-    await this.#archive?.close()
-    await super.close()
+  const reads =
+    archive === null ? { get, byNonce: inRedis.byNonceWith(get) } : withArchive(inRedis, archive, get)
+  return {
+    ...inRedis,
+    ...reads,
+    close: async () => {
+      await archive?.close()
+      await inRedis.close()
+    },
   }
 }
 

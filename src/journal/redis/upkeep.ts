@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
-import type { ArchivedRecords } from './archived-records.ts'
+import type { Archiving } from './archiving.ts'
 import type { RedisStore } from './store.ts'
 
 /** Bodies are what fills a Redis; budgets, approvals and what agents remember reach back for less. */
@@ -24,7 +24,7 @@ const UNHEARD = new Set(['journal.unreachable', 'journal.unknown', 'journal.load
 
 /** What keeping the records of a seat small needs. */
 type SeatUpkeepDeps = {
-  readonly journal: Pick<ArchivedRecords, 'archiveSlice' | 'forgetSlice'>
+  readonly journal: Pick<Archiving, 'archiveSlice' | 'forgetSlice'>
   readonly clock: Clock
   /** Called with what kept something from leaving; it is tried again. */
   readonly onFailed: (error: RolekeeperError) => void

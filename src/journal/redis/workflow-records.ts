@@ -3,28 +3,44 @@ import { invariant } from '../../errors.ts'
 import type { Brief } from '../../workflow/brief.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { Reservation } from '../journal.ts'
+import type { Archive } from '../sqlite/archive.ts'
 import { LiveIndex } from '../sqlite/live-index.ts'
 import { decodeRecord } from '../sqlite/records.ts'
 import { decodeBrief } from './briefs.ts'
 import { type Change, changeArgs, changeKeys, conflict } from './change.ts'
-import { SeatRecords } from './seat-records.ts'
+import type { RedisReads } from './reads.ts'
+import type { SeatWriter } from './seat-writer.ts'
 
 /** The workflows of a seat, by their one writer: what is live is held decoded, so that asking for it costs no command. */
-export class WorkflowRecords extends SeatRecords {
+export class WorkflowRecords {
+  readonly #writer: SeatWriter
+  readonly #reads: RedisReads
+  readonly #archive: Pick<Archive, 'get'>
   readonly #live = new LiveIndex([])
   /** Of these, memory may be behind the record. */
   readonly #unsure = new Set<string>()
 
-  async load(): Promise<void> {
-    const ids = await this.texts('ZRANGE', this.store.keys.live(this.held.seat), 0, -1)
-    for (const workflow of await this.many(ids)) this.#live.note(workflow)
+  constructor(writer: SeatWriter, reads: RedisReads, archive: Pick<Archive, 'get'>) {
+    this.#writer = writer
+    this.#reads = reads
+    this.#archive = archive
   }
 
-  override async get(id: string): Promise<Workflow | null> {
-    this.proveHeld()
+  async load(): Promise<void> {
+    const { store, held } = this.#writer
+    const ids = await this.#reads.texts('ZRANGE', store.keys.live(held.seat), 0, -1)
+    for (const workflow of await this.#reads.many(ids)) this.#live.note(workflow)
+  }
+
+  async get(id: string): Promise<Workflow | null> {
+    return (await this.#recorded(id)) ?? this.#archive.get(id)
+  }
+
+  async #recorded(id: string): Promise<Workflow | null> {
+    this.#writer.proveHeld()
     const known = this.#live.get(id)
     if (known !== undefined && !this.#unsure.has(id)) return known
-    if (!this.#unsure.has(id)) return super.get(id)
+    if (!this.#unsure.has(id)) return this.#reads.get(id)
     const stored = await this.#reread(id)
     if (this.#unsure.delete(id) && stored !== null) this.#note(stored)
     return stored
@@ -32,13 +48,13 @@ export class WorkflowRecords extends SeatRecords {
 
   /** Read what became of a change that was not heard of: from here on nothing becomes of it any more. */
   async #reread(id: string): Promise<Workflow | null> {
-    const { values } = await this.run('reread', [this.store.keys.workflow(id)], [])
+    const { values } = await this.#writer.run('reread', [this.#writer.store.keys.workflow(id)], [])
     const body = String(values[1])
     return body === '' ? null : decodeRecord<Workflow>(body)
   }
 
   /** With what was opened and not heard of. */
-  override async live(): Promise<readonly Workflow[]> {
+  async live(): Promise<readonly Workflow[]> {
     for (const id of this.#unsure) await this.get(id)
     return this.#live.all()
   }
@@ -48,11 +64,12 @@ export class WorkflowRecords extends SeatRecords {
   }
 
   /** Make a change of a workflow. @returns what the script answered, and what follows that. */
-  protected async change(name: 'open' | 'write' | 'claim', change: Change): Promise<readonly unknown[]> {
+  async change(name: 'open' | 'write' | 'claim', change: Change): Promise<readonly unknown[]> {
     const { next } = change
     try {
-      const keys = changeKeys(change, this.held.seat, this.store.keys)
-      const { code, values } = await this.run(name, keys, changeArgs(change))
+      const { held, store } = this.#writer
+      const keys = changeKeys(change, held.seat, store.keys)
+      const { code, values } = await this.#writer.run(name, keys, changeArgs(change))
       if (code === 'CONFLICT') throw conflict(next)
       const [, answer] = values
       if (answer === 'opened' || answer === 'written') this.#note(next)

@@ -18,7 +18,7 @@ import {
 import type { Author } from '../../fleet/switches.ts'
 import type { Reservation } from '../../journal/journal.ts'
 import { openCommandLine } from '../../journal/redis/link/command-line.ts'
-import { RedisReads } from '../../journal/redis/reads.ts'
+import { createRedisReads, type RedisReads } from '../../journal/redis/reads.ts'
 import { leaveSafe } from '../../journal/redis/seats/safe-sequence.ts'
 import { forgottenNonces, readSafe, safeKey } from '../../pipeline/transactions/safe.ts'
 import { loadRolePolicy, positionOf } from '../policy/role-policy.ts'
@@ -56,7 +56,7 @@ export async function planToLeave(config: RunConfig, asking: AskedToLeave): Prom
   const { address, window } = agent.signer
   const asked: LeaveRequest = { ...asking, chainId: config.chain.id, window }
   const line = openCommandLine(place.store, false)
-  const reads = new RedisReads(line)
+  const reads = createRedisReads(line)
   try {
     const evidence = await readEvidence(place, line)
     const look = { clock: systemClock, journal: reads }

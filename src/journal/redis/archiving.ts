@@ -1,13 +1,9 @@
-import type { Address } from 'viem'
-import type { Role } from '../../service/contract/roles.ts'
 import { isUnmarked, type Workflow } from '../../workflow/workflow.ts'
 import { requestKey } from '../entered.ts'
-import type { Transition } from '../journal.ts'
 import { type Archive, hashesOf } from '../sqlite/archive.ts'
 import { decodeRecord, encodeRecord } from '../sqlite/records.ts'
-import type { SeatToken } from './seats/seat.ts'
-import type { RedisStore } from './store.ts'
-import { WorkflowRecords } from './workflow-records.ts'
+import type { RedisReads } from './reads.ts'
+import type { SeatWriter } from './seat-writer.ts'
 
 /** Workflows of one slice: archiving them takes about 1 ms of the event loop. */
 const SLICE = 4
@@ -24,43 +20,16 @@ export type ArchivedStub = Pick<Workflow, 'chainId' | 'signer'> & {
   readonly requestId?: string
 }
 
-/** The workflows of a seat, and those that ended long ago and are in the archive of the instance that held it then. */
-export class ArchivedRecords extends WorkflowRecords {
+/** Moves the workflows of a seat that ended long ago out of Redis, a few at a time. */
+export class Archiving {
+  readonly #writer: SeatWriter
+  readonly #reads: RedisReads
   readonly #archive: Archive
 
-  constructor(held: SeatToken, store: RedisStore, archive: Archive) {
-    super(held, store)
+  constructor(writer: SeatWriter, reads: RedisReads, archive: Archive) {
+    this.#writer = writer
+    this.#reads = reads
     this.#archive = archive
-  }
-
-  override async get(id: string): Promise<Workflow | null> {
-    return (await super.get(id)) ?? this.#archive.get(id)
-  }
-
-  override async transitions(id: string): Promise<readonly Transition[]> {
-    const kept = await super.transitions(id)
-    return kept.length > 0 ? kept : this.#archive.transitions(id)
-  }
-
-  override async byNonce(chainId: number, signer: Address, nonce: number) {
-    const found = await super.byNonce(chainId, signer, nonce)
-    return typeof found === 'object' && found !== null
-      ? found
-      : (this.#archive.byNonce(chainId, signer, nonce) ?? found)
-  }
-
-  override async list(limit: number): Promise<readonly Workflow[]> {
-    return this.#archive.complete(null, await super.list(limit), limit)
-  }
-
-  override async newestOf(role: Role, limit: number): Promise<readonly Workflow[]> {
-    return this.#archive.complete(role, await super.newestOf(role, limit), limit)
-  }
-
-  override async shadowed(): Promise<readonly Workflow[]> {
-    const kept = await super.shadowed()
-    const ids = new Set(kept.map(({ id }) => id))
-    return [...this.#archive.shadowed().filter(({ id }) => !ids.has(id)), ...kept]
   }
 
   /**
@@ -69,14 +38,14 @@ export class ArchivedRecords extends WorkflowRecords {
    * @returns null when none is left.
    */
   async archiveSlice(beforeMs: number, offset: number): Promise<number | null> {
-    const { keys } = this.store
+    const { keys } = this.#writer.store
     const range = ['-inf', beforeMs, 'LIMIT', offset, SLICE] as const
-    const ids = await this.texts('ZRANGEBYSCORE', keys.ended(this.held.seat), ...range)
+    const ids = await this.#reads.texts('ZRANGEBYSCORE', keys.ended(this.#writer.held.seat), ...range)
     const leaving: Workflow[] = []
-    for (const workflow of await this.many(ids)) {
+    for (const workflow of await this.#reads.many(ids)) {
       if (!(await this.#isAwaited(workflow))) leaving.push(workflow)
     }
-    const histories = await Promise.all(leaving.map(({ id }) => super.transitions(id)))
+    const histories = await Promise.all(leaving.map(({ id }) => this.#reads.transitions(id)))
     await this.#archive.keep(
       leaving.map((workflow, index) => ({ workflow, transitions: histories[index] ?? [] })),
     )
@@ -88,17 +57,21 @@ export class ArchivedRecords extends WorkflowRecords {
     if (isUnmarked(workflow)) return true
     const hashes = hashesOf(workflow)
     if (hashes.length === 0) return false
-    const due = await this.texts('ZMSCORE', this.store.keys.outbox(this.held.seat), ...hashes)
+    const due = await this.#reads.texts(
+      'ZMSCORE',
+      this.#writer.store.keys.outbox(this.#writer.held.seat),
+      ...hashes,
+    )
     return due.some((score) => score !== '')
   }
 
   async #leave(workflow: Workflow): Promise<void> {
     const { id, role, version, chainId, signer, updatedAtMs, slots, attestation, prepared } = workflow
-    const { keys } = this.store
-    const { seat } = this.held
+    const { keys } = this.#writer.store
+    const { seat } = this.#writer.held
     const digests = slots.flatMap(({ attempts }) => attempts.map(({ digest }) => digest))
     const rest: ArchivedStub = {
-      instance: this.store.instance,
+      instance: this.#writer.store.instance,
       chainId,
       signer,
       nonces: slots.map(({ nonce }) => nonce),
@@ -106,7 +79,7 @@ export class ArchivedRecords extends WorkflowRecords {
       ...(prepared === undefined ? {} : { requestId: prepared.answer.requestId }),
     }
     const records = [keys.workflow(id), keys.transitions(id), keys.ended(seat), keys.left(seat)]
-    await this.run(
+    await this.#writer.run(
       'leave',
       [...records, keys.role(role), keys.shadowed, keys.outboxRows(seat), keys.archives],
       [id, version, updatedAtMs, encodeRecord(rest), rest.instance, ...hashesOf(workflow)],
@@ -118,19 +91,23 @@ export class ArchivedRecords extends WorkflowRecords {
    * one has something else, as what they had may land there after all. @returns whether more are left.
    */
   async forgetSlice(beforeMs: number): Promise<boolean> {
-    const { keys } = this.store
-    const left = keys.left(this.held.seat)
-    const ids = await this.texts('ZRANGEBYSCORE', left, '-inf', beforeMs, 'LIMIT', 0, SLICE)
+    const { keys } = this.#writer.store
+    const left = keys.left(this.#writer.held.seat)
+    const ids = await this.#reads.texts('ZRANGEBYSCORE', left, '-inf', beforeMs, 'LIMIT', 0, SLICE)
     for (const id of ids) {
-      const text = await this.text('HGET', keys.workflow(id), 'rest')
+      const text = await this.#reads.text('HGET', keys.workflow(id), 'rest')
       if (text === null) continue
       const { chainId, signer, nonces, digests, requestId = '' } = decodeRecord<ArchivedStub>(text)
       const counter = keys.nonces(chainId, signer)
-      const holders = nonces.length === 0 ? [] : await this.texts('HMGET', counter, ...nonces)
+      const holders = nonces.length === 0 ? [] : await this.#reads.texts('HMGET', counter, ...nonces)
       const others = holders.filter((holder) => holder !== '' && holder !== id)
       const records = [keys.workflow(id), left, keys.digests, counter, keys.values]
       const args = [id, beforeMs + KEPT_ON_MS, nonces.length, requestKey(requestId), signer.toLowerCase()]
-      await this.run('forget', [...records, ...others.map(keys.workflow)], [...args, ...nonces, ...digests])
+      await this.#writer.run(
+        'forget',
+        [...records, ...others.map(keys.workflow)],
+        [...args, ...nonces, ...digests],
+      )
     }
     return ids.length === SLICE
   }
