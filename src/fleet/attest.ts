@@ -1,8 +1,8 @@
 import { RolekeeperError } from '../errors.ts'
-import { attest, foundedOn } from '../journal/redis/attested.ts'
+import { attest, foundedOn } from '../journal/redis/link/attested.ts'
 import { serverText } from '../journal/redis/link/check.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import type { SeatRecord } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import type { View } from './view.ts'
 import type { Witnesses } from './witnesses.ts'
 

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import { type SettingConflict, setForFleet } from '../journal/redis/seats/controls.ts'
 import type { Controls } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import {
   type ActiveSwitch,
   type Control,

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { RolekeeperError } from '../errors.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import { beat, type Controls, type SeatToken } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import type { Attestation } from './attest.ts'
 
 /** How a term is brought to where another can go on: writes and effects end. Called once, also where the seat was lost. */

@@ -1,5 +1,6 @@
 import { type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import type { FleetPlace } from '../journal/redis/link/command-line.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import {
   openOrderLine,
   readAnswers,
@@ -10,7 +11,6 @@ import {
   type WriteResult,
 } from '../journal/redis/orders.ts'
 import type { SeatToken } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import type { Mail, OutgoingMail, Placed, Reply, ReplyText, SubmittedWorkflow } from '../ops/mail.ts'
 import {
   AGE_MS_MAX,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { BrokenInvariant, RolekeeperError } from '../errors.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import { absent, type Introduction } from '../journal/redis/seats/instances.ts'
 import {
   acquire,
@@ -9,7 +10,6 @@ import {
   type SeatRecord,
   type SeatToken,
 } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import type { Control } from '../ops/control.ts'
 import type { Seat } from './assign.ts'
 import type { Attestation } from './attest.ts'

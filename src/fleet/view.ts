@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
+import type { RedisStore } from '../journal/redis/link/store.ts'
 import { type InstanceRecord, type Introduction, present } from '../journal/redis/seats/instances.ts'
 import type { Controls, SeatRecord } from '../journal/redis/seats/seat.ts'
-import type { RedisStore } from '../journal/redis/store.ts'
 import { createWatch, type Watch } from './watch.ts'
 
 /** What one instance sees of its fleet. */

@@ -68,6 +68,23 @@ export const noRoomImportsAll: Rule = (tree) => {
   })
 }
 
+const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
+
+/** Two folders of one room do not import each other, unless one is inside the other. */
+export const siblingsLeadOneWay: Rule = ({ files }) => {
+  const between = Map.groupBy(
+    files
+      .flatMap(({ edges }) => edges)
+      .filter(({ from, to }) => isProduct(from) && isProduct(to) && roomOf(from) === roomOf(to)),
+    ({ from, to }) => `${folderOf(from)}/ → ${folderOf(to)}/`,
+  )
+  return [...between].flatMap(([arrow, [edge]]) => {
+    const [one = '', other = ''] = arrow.split(' → ')
+    const isInside = one.startsWith(other) || other.startsWith(one)
+    return edge === undefined || isInside || !between.has(`${other} → ${one}`) ? [] : [shown(edge)]
+  })
+}
+
 /** No files import each other in a circle, types included (Tarjan's strongly connected components). */
 export const noCircles: Rule = ({ files }) => {
   const next = new Map(files.map(({ path, edges }) => [path, edges]))

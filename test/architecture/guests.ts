@@ -102,7 +102,7 @@ export const sandboxIsGuest: Rule = (tree) => {
     .flatMap(({ edges }) => edges)
     .filter(
       ({ from, to }) =>
-        isProduct(from) && roomOf(to) === 'sandbox' && !/^src\/cli\/sandbox(-[a-z-]+)?\.ts$/.test(from),
+        isProduct(from) && roomOf(to) === 'sandbox' && !/^src\/cli\/target\/sandbox-[a-z-]+\.ts$/.test(from),
     )
   const loaded = reachOf(tree, ({ path }) => /^src\/cli\/(.*\/)?run\.ts$/.test(path))
   return [
@@ -141,7 +141,7 @@ export const testsStayBehind: Rule = ({ files }) =>
     .map(shown)
 
 /** What runs in shadow. */
-const IN_SHADOW = /^src\/(pipeline|keeper)\/shadow[a-z-]*\.ts$/
+const IN_SHADOW = /^src\/(pipeline|keeper\/stages)\/shadow[a-z-]*\.ts$/
 /** Where something is signed or sent, beside sign/ itself. */
 const SIGNS = [
   'src/keeper/signer/role-signing.ts',

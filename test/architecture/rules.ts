@@ -46,6 +46,22 @@ export const RULES: Readonly<Record<string, Held>> = {
     caught: [{ 'src/cli/a.ts': everything.join('\n') }],
     allowed: [{ 'src/keeper/a.ts': everything.join('\n') }],
   },
+  'two folders of one room do not import each other': {
+    rule: floors.siblingsLeadOneWay,
+    caught: [
+      {
+        'src/keeper/term/a.ts': "import type { B } from '../seats/b.ts'",
+        'src/keeper/seats/c.ts': "import '../term/d.ts'",
+      },
+    ],
+    allowed: [
+      {
+        'src/keeper/term/a.ts': "import '../seats/b.ts'",
+        'src/keeper/doctor/a.ts': "import './checks/b.ts'",
+        'src/keeper/doctor/checks/c.ts': "import '../d.ts'",
+      },
+    ],
+  },
   'no files import each other in a circle, types included': {
     rule: floors.noCircles,
     caught: [
@@ -142,7 +158,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: guests.sandboxIsGuest,
     caught: [
       { 'src/keeper/a.ts': "import type { SandboxInfo } from '../../sandbox/info.ts'" },
-      { 'src/cli/run.ts': "import './sandbox-process.ts'" },
+      { 'src/cli/run.ts': "import './target/sandbox-process.ts'" },
       { 'src/cli/sandboxed.ts': "import '../../sandbox/main.ts'" },
     ],
   },
@@ -179,7 +195,7 @@ export const RULES: Readonly<Record<string, Held>> = {
     rule: guests.shadowSignsNothing,
     caught: [
       { 'src/pipeline/shadow-a.ts': "import './attest.ts'" },
-      { 'src/keeper/stages/shadow.ts': "import './live-stages.ts'" },
+      { 'src/keeper/stages/shadow.ts': "import './live.ts'" },
       { 'src/pipeline/shadow-a.ts': "import type { Signer } from '../sign/signer.ts'" },
       {
         'src/pipeline/shadow-a.ts': "import './claim.ts'",

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openProposal } from '../../src/decide/open.ts'
-import type { RedisStore } from '../../src/journal/redis/store.ts'
+import type { RedisStore } from '../../src/journal/redis/link/store.ts'
 import { fillNonce } from '../../src/keeper/signer/fill-nonce.ts'
 import { readNonceCounts } from '../../src/keeper/signer/nonce-counts.ts'
 import { unheldAt } from '../../src/keeper/signer/plans.ts'

@@ -5,7 +5,7 @@ import { createAttestation } from '../../src/fleet/attest.ts'
 import { createSeats, type Seats, type SeatsDeps } from '../../src/fleet/seats.ts'
 import type { Witnesses } from '../../src/fleet/witnesses.ts'
 import type { StoreConfig } from '../../src/journal/redis/link/generation.ts'
-import type { RedisStore } from '../../src/journal/redis/store.ts'
+import type { RedisStore } from '../../src/journal/redis/link/store.ts'
 import { openStore } from './redis-fleet.ts'
 
 /** An instance of a fleet that only holds seats, and what it saw. */

@@ -113,7 +113,7 @@ async function readSafeSigners(
   const { amnesiaOf, readSafeFile, safeSeats } = await import('../../fleet/doubts.ts')
   const { readEvidence } = await import('../../fleet/evidence.ts')
   const { openCommandLine } = await import('../../journal/redis/link/command-line.ts')
-  const { createRedisReads } = await import('../../journal/redis/reads.ts')
+  const { createRedisReads } = await import('../../journal/redis/records/reads.ts')
   const { readSafe } = await import('../../pipeline/transactions/safe.ts')
   const { shared } = place
   const line = openCommandLine(shared.store, false)

@@ -2,10 +2,10 @@ import { RolekeeperError } from '../../errors.ts'
 import type { JournalReads } from '../journal.ts'
 import type { Archive } from '../sqlite/archive.ts'
 import { decodeRecord } from '../sqlite/records.ts'
-import { withArchive } from './archive-reads.ts'
-import type { ArchivedStub } from './archiving.ts'
 import { type FleetPlace, openCommandLine } from './link/command-line.ts'
-import { createRedisReads } from './reads.ts'
+import { withArchive } from './records/archive-reads.ts'
+import type { ArchivedStub } from './records/archiving.ts'
+import { createRedisReads } from './records/reads.ts'
 
 /**
  * Read a fleet's journal from any process, beside its instances, and the archive of this machine's where it has one. It loads

@@ -1,8 +1,8 @@
 import { hashOf } from './link/answer.ts'
 import { type FleetPlace, openCommandLine } from './link/command-line.ts'
 import { seatLost } from './link/faults.ts'
+import type { RedisStore } from './link/store.ts'
 import type { SeatToken } from './seats/seat.ts'
-import type { RedisStore } from './store.ts'
 
 /** An order that waits. */
 export type WaitingOrder = {

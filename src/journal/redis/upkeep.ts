@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
-import type { Archiving } from './archiving.ts'
-import type { RedisStore } from './store.ts'
+import type { RedisStore } from './link/store.ts'
+import type { Archiving } from './records/archiving.ts'
 
 /** Bodies are what fills a Redis; budgets, approvals and what agents remember reach back for less. */
 const ARCHIVE_AFTER_MS = 48 * 3_600_000

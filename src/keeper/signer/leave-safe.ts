@@ -18,7 +18,7 @@ import {
 import type { Author } from '../../fleet/switches.ts'
 import type { Reservation } from '../../journal/journal.ts'
 import { openCommandLine } from '../../journal/redis/link/command-line.ts'
-import { createRedisReads, type RedisReads } from '../../journal/redis/reads.ts'
+import { createRedisReads, type RedisReads } from '../../journal/redis/records/reads.ts'
 import { leaveSafe } from '../../journal/redis/seats/safe-sequence.ts'
 import { forgottenNonces, readSafe, safeKey } from '../../pipeline/transactions/safe.ts'
 import { loadRolePolicy, positionOf } from '../policy/role-policy.ts'

@@ -27,14 +27,19 @@ const PARTS = {
     tests: [
       'test/guard/**/*.test.ts',
       'test/lab/attacks/*.test.ts',
-      'test/keeper/{policy-*,prove-record,used}.test.ts',
+      'test/keeper/policy/watch.test.ts',
+      'test/keeper/policy-tools/{file,test-on-journal}.test.ts',
+      'test/keeper/stages/prove-record.test.ts',
+      'test/keeper/health/limit-use.test.ts',
     ],
   },
   ledger: {
     files: [
-      'src/journal/{journal,live-index,outbox,reader,recent-reservations,records,sqlite,take-back,watermark,watermark-file,workflow-rows}.ts',
+      'src/journal/journal.ts',
+      'src/journal/sqlite/{live-index,outbox,reader,recent-reservations,records,sqlite,workflow-rows}.ts',
+      'src/journal/watermark/*.ts',
     ],
-    tests: ['test/journal/*.test.ts', 'test/pipeline/claim.test.ts'],
+    tests: ['test/journal/{,sqlite/,watermark/,directory/,find/}*.test.ts', 'test/pipeline/claim.test.ts'],
   },
   sign: {
     // A worker's own module is loaded by the worker, where no mutant can be switched on.

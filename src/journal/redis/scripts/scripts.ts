@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Line } from '../link/connect.ts'
 import * as mail from './mail.ts'
 import * as orders from './orders.ts'
 import * as seats from './seats.ts'
 import * as workflows from './workflows.ts'
+
+/** What takes a command. */
+type Caller = { readonly call: (command: string, ...args: readonly string[]) => Promise<unknown> }
 
 /**
  * What every script but `found` begins with: is this the Redis that we know, and has it forgotten nothing that it
@@ -115,7 +117,7 @@ export type ScriptName = keyof typeof TEXTS
 /** The scripts of one process, which a server runs only once they were loaded into it: after it was verified. */
 export type Scripts = {
   /** Load what the server of a line does not have. Throws LineFault. */
-  readonly load: (line: Line) => Promise<void>
+  readonly load: (line: Caller) => Promise<void>
   /** What EVALSHA names a script by. */
   readonly sha: (name: ScriptName) => string
   readonly text: (name: ScriptName) => string
@@ -129,7 +131,7 @@ export function scriptsOf(incarnation: string): Scripts {
   })
   const shas = new Map(named.map(({ name, sha }) => [name, sha]))
   const texts = new Map(named.map(({ name, text }) => [name, text]))
-  const load = async (line: Line) => {
+  const load = async (line: Caller) => {
     const found = await line.call('SCRIPT', 'EXISTS', ...shas.values())
     const missing = named.filter((_each, index) => !Array.isArray(found) || found[index] !== 1)
     await Promise.all(missing.map(({ text }) => line.call('SCRIPT', 'LOAD', text)))

@@ -1,4 +1,4 @@
-import type { RedisStore } from '../store.ts'
+import type { RedisStore } from '../link/store.ts'
 import { type Controls, fence, type Mark } from './seat.ts'
 
 /** The barriers of a term: who asks while one is under way shares the next with all others. */

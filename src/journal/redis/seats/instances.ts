@@ -1,7 +1,7 @@
 import { RolekeeperError } from '../../../errors.ts'
 import { hashOf } from '../link/answer.ts'
 import type { CommandLine } from '../link/command-line.ts'
-import type { RedisStore } from '../store.ts'
+import type { RedisStore } from '../link/store.ts'
 import { type Controls, controlsOf, type SeatRecord, seatOf } from './seat.ts'
 
 /** What an instance says of itself. */

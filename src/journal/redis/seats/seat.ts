@@ -1,6 +1,6 @@
 import { hashOf } from '../link/answer.ts'
 import { seatLost, tailLost } from '../link/faults.ts'
-import type { RedisStore } from '../store.ts'
+import type { RedisStore } from '../link/store.ts'
 
 /** What a person has set for the fleet (killed, paused, `safe:<signer>`), and the sequence of Redis by which it was so. */
 export type Controls = ReadonlyMap<string, string> & { readonly seq: number }

@@ -1,5 +1,5 @@
 import type { Hex } from 'viem'
-import type { OutboxRow } from '../journal.ts'
+import type { OutboxRow } from '../../journal.ts'
 
 /** A service that is down for long leaves more: then they are asked for each time. */
 const ROWS_MAX = 1_000

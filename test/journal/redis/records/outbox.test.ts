@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { OutboxRow } from '../../../src/journal/journal.ts'
-import { Outbox } from '../../../src/journal/redis/outbox.ts'
+import type { OutboxRow } from '../../../../src/journal/journal.ts'
+import { Outbox } from '../../../../src/journal/redis/records/outbox.ts'
 
 const rowOf = (hash: `0x${string}`, dueAtMs = 1): OutboxRow => ({
   workflowId: 'a',

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
-import type { LedgerEntry } from '../journal.ts'
-import { decodeRecord, encodeRecord } from '../sqlite/records.ts'
+import type { LedgerEntry } from '../../journal.ts'
+import { decodeRecord, encodeRecord } from '../../sqlite/records.ts'
 
 /** Write an entry of the ledger: when it was entered, then what it is for, which is never another. Pure. */
 export function encodeEntry({ kind, signer, workflowId, nonce, atMs }: LedgerEntry): string {

@@ -1,5 +1,5 @@
-import type { JournalReads } from '../journal.ts'
-import type { Archive } from '../sqlite/archive.ts'
+import type { JournalReads } from '../../journal.ts'
+import type { Archive } from '../../sqlite/archive.ts'
 import type { RedisReads } from './reads.ts'
 
 /** What an archive completes. */

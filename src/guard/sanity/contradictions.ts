@@ -11,7 +11,7 @@ import {
   USD,
   unitsOf,
 } from '../../units.ts'
-import type { StrategyBound } from '../sanity/judgement.ts'
+import type { StrategyBound } from './judgement.ts'
 
 /** A setting of the strategy that asks for what another section refuses. */
 export type Contradiction = {

@@ -1,7 +1,7 @@
-import { isUnmarked, type Workflow } from '../../workflow/workflow.ts'
-import { requestKey } from '../entered.ts'
-import { type Archive, hashesOf } from '../sqlite/archive.ts'
-import { decodeRecord, encodeRecord } from '../sqlite/records.ts'
+import { isUnmarked, type Workflow } from '../../../workflow/workflow.ts'
+import { requestKey } from '../../entered.ts'
+import { type Archive, hashesOf } from '../../sqlite/archive.ts'
+import { decodeRecord, encodeRecord } from '../../sqlite/records.ts'
 import type { RedisReads } from './reads.ts'
 import type { SeatWriter } from './seat-writer.ts'
 

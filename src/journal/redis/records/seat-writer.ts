@@ -1,9 +1,9 @@
-import { invariant, type RolekeeperError } from '../../errors.ts'
-import type { Answer } from './link/answer.ts'
-import { seatLost, tailLost } from './link/faults.ts'
-import type { ScriptName } from './scripts/scripts.ts'
-import type { Mark, SeatToken } from './seats/seat.ts'
-import { type Argument, LINE, type RedisStore } from './store.ts'
+import { invariant, type RolekeeperError } from '../../../errors.ts'
+import type { Answer } from '../link/answer.ts'
+import { seatLost, tailLost } from '../link/faults.ts'
+import { type Argument, LINE, type RedisStore } from '../link/store.ts'
+import type { ScriptName } from '../scripts/scripts.ts'
+import type { Mark, SeatToken } from '../seats/seat.ts'
 
 /** The one that writes for a seat: each change is made once, and none after another holds the seat. */
 export class SeatWriter {

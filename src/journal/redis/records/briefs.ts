@@ -1,7 +1,7 @@
-import type { Role } from '../../service/contract/roles.ts'
-import type { Brief } from '../../workflow/brief.ts'
-import { decodeRecord } from '../sqlite/records.ts'
-import type { RedisStore } from './store.ts'
+import type { Role } from '../../../service/contract/roles.ts'
+import type { Brief } from '../../../workflow/brief.ts'
+import { decodeRecord } from '../../sqlite/records.ts'
+import type { RedisStore } from '../link/store.ts'
 
 /** A brief and when its workflow was opened, Unix milliseconds. */
 type StoredBrief = { readonly brief: Brief; readonly createdAtMs: number }

@@ -1,11 +1,11 @@
-import type { RolekeeperError } from '../../errors.ts'
-import type { Role } from '../../service/contract/roles.ts'
-import type { JournalReads, Reservation, Spending } from '../journal.ts'
-import { KEPT_MS, RecentReservations } from '../sqlite/recent-reservations.ts'
-import { decodeRecord } from '../sqlite/records.ts'
+import type { RolekeeperError } from '../../../errors.ts'
+import type { Role } from '../../../service/contract/roles.ts'
+import type { JournalReads, Reservation, Spending } from '../../journal.ts'
+import { KEPT_MS, RecentReservations } from '../../sqlite/recent-reservations.ts'
+import { decodeRecord } from '../../sqlite/records.ts'
+import { amnesia } from '../link/faults.ts'
+import type { RedisStore } from '../link/store.ts'
 import { OF_ALL } from './change.ts'
-import { amnesia } from './link/faults.ts'
-import type { RedisStore } from './store.ts'
 
 type SignerReservations = {
   readonly recent: RecentReservations

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { contradictionsIn, slackIn } from '../../../src/guard/policy/contradictions.ts'
+import { contradictionsIn, slackIn } from '../../../src/guard/sanity/contradictions.ts'
 
 const bounds = [{ of: 'max', is: 'atMost', to: 'guard.sanity.max' }] as const
 const found = (strategy: unknown, sanity: unknown) =>

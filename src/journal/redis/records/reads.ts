@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Role } from '../../service/contract/roles.ts'
-import type { LastRound } from '../../workflow/round.ts'
-import type { Workflow } from '../../workflow/workflow.ts'
-import type { DecisionRow, JournalReads, OutboxRow, Reservation, Transition } from '../journal.ts'
-import { decodeRecord } from '../sqlite/records.ts'
+import type { Role } from '../../../service/contract/roles.ts'
+import type { LastRound } from '../../../workflow/round.ts'
+import type { Workflow } from '../../../workflow/workflow.ts'
+import type { DecisionRow, JournalReads, OutboxRow, Reservation, Transition } from '../../journal.ts'
+import { decodeRecord } from '../../sqlite/records.ts'
+import type { RedisStore } from '../link/store.ts'
 import { entryAmong, fieldsOf } from './entries.ts'
-import type { RedisStore } from './store.ts'
 
 /** Records that are read and decoded in one turn of the event loop: about a millisecond. */
 const TURN_ROWS = 8

@@ -1,5 +1,5 @@
-import type { Journal } from '../journal.ts'
-import { encodeRecord } from '../sqlite/records.ts'
+import type { Journal } from '../../journal.ts'
+import { encodeRecord } from '../../sqlite/records.ts'
 import { encodeEntry } from './entries.ts'
 import { Outbox } from './outbox.ts'
 import type { RedisReads } from './reads.ts'
