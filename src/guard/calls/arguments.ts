@@ -1,17 +1,10 @@
 import { maxUint256 } from 'viem'
 import { type Refusal, refuse } from '../../errors.ts'
-import {
-  type Condition,
-  describeCondition,
-  elementsOf,
-  holds,
-  isMet,
-  type Reference,
-  referencesIn,
-  type Subject,
-} from '../policy/conditions.ts'
+import { type Condition, describeCondition, holds, isMet, referencesIn } from '../policy/conditions.ts'
 import { figureText } from '../policy/figures.ts'
+import { operatorOf } from '../policy/operators.ts'
 import { type Arguments, depthOf, type ListIndexes, listsOf, memberAt, placesOf } from '../policy/paths.ts'
+import { elementsOf, type Reference, type Subject } from '../policy/references.ts'
 import type { Leaf, ValueRule } from '../policy/rule.ts'
 import { asAddress, asValue, type Value } from '../policy/values.ts'
 
@@ -44,13 +37,10 @@ export function checkAsked(rule: ValueRule, subject: Subject): Refusal | null {
 }
 
 /** Who asks may ask otherwise; what a service answers nobody here corrects. */
-const withFix = ({ message, ...refusal }: Refusal, { op }: Condition): Refusal => ({
-  ...refusal,
-  message:
-    op === 'in'
-      ? `${message} Fix: give one of these, or list it by address in that rule of the policy.`
-      : message,
-})
+const withFix = ({ message, ...refusal }: Refusal, failed: Condition): Refusal => {
+  const fix = failed.op === 'any' ? undefined : operatorOf(failed).fix
+  return { ...refusal, message: fix === undefined ? message : `${message} Fix: ${fix}` }
+}
 
 type AskedArgument = { readonly place: ListIndexes; readonly value: Value | undefined }
 

@@ -1,7 +1,7 @@
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
 import type { PreparedWorkflow } from '../../service/contract/prepared-workflow.ts'
 import type { Attestation } from '../../workflow/workflow.ts'
-import type { Subject } from '../policy/conditions.ts'
+import type { Subject } from '../policy/references.ts'
 import { type Rule, rulesFor } from '../policy/rule.ts'
 import { asAddress } from '../policy/values.ts'
 import { type ClearedCall, checkCall } from './call.ts'

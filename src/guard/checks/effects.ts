@@ -3,8 +3,8 @@ import type { Log } from '../../chain/nodes.ts'
 import { type Refusal, refuse } from '../../errors.ts'
 import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
-import { type Effects, type Subject, sumOf } from '../policy/conditions.ts'
 import { pinsOf } from '../policy/deployment.ts'
+import { type Effects, type Subject, sumOf } from '../policy/references.ts'
 
 /** Source: EIP-20 and EIP-721, events. */
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')

@@ -17,7 +17,7 @@ import { tradeEntityId } from '../../service/contract/trade-resources.ts'
 import type { WorkflowInput, WorkflowType } from '../../service/contract/workflow-types.ts'
 import { isMetadata } from '../../workflow/metadata.ts'
 import type { ClearedCall } from '../calls/call.ts'
-import type { Subject } from '../policy/conditions.ts'
+import type { Subject } from '../policy/references.ts'
 import { CHANGES_BY_HAND } from './expected-by-hand.ts'
 import { atLeast, by, changed, type ExpectedChange, is, movesOf, type Parties } from './expected-changes.ts'
 

@@ -2,8 +2,8 @@ import { moment, native, plural, span, tokens, usd } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { baseUnits, counted, decimal, percent } from '../../units.ts'
 import type { Proposal, Reason } from '../../workflow/proposal.ts'
-import type { Subject } from '../policy/conditions.ts'
 import { figureText } from '../policy/figures.ts'
+import type { Subject } from '../policy/references.ts'
 
 /** From here on a number of seconds is a moment, not a while: 2001. */
 const MOMENT_S = 1_000_000_000n

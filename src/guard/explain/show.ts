@@ -8,18 +8,12 @@ import type { ApprovalView, ShownArgument, ShownCall, ShownChange } from '../../
 import type { Workflow } from '../../workflow/workflow.ts'
 import { type Approvers, mayApprove } from '../approval/approvers.ts'
 import { subjectOf } from '../checks/check-request.ts'
-import {
-  type Condition,
-  describeCondition,
-  type Effects,
-  elementsOf,
-  type Reference,
-  type Subject,
-  sumOf,
-} from '../policy/conditions.ts'
+import { type Condition, describeCondition } from '../policy/conditions.ts'
 import { pinOf } from '../policy/deployment.ts'
 import { figureText } from '../policy/figures.ts'
+import { operatorOf } from '../policy/operators.ts'
 import { type ListIndexes, memberAt } from '../policy/paths.ts'
+import { type Effects, elementsOf, type Reference, type Subject, sumOf } from '../policy/references.ts'
 import { type Leaf, type Rule, rulesFor, testsOf, type ValueRule } from '../policy/rule.ts'
 import { asAddress, asUint, type Value } from '../policy/values.ts'
 import type { Ruleset } from '../ruleset.ts'
@@ -174,8 +168,6 @@ function showLeaf(leaf: Leaf, scene: Scene): readonly ShownArgument[] {
   }))
 }
 
-const WORDS = { eq: '', min: 'at least ', max: 'at most ' } as const
-
 function showTests(leaf: Leaf, place: ListIndexes, scene: Scene): string {
   const { path } = leaf
   const tests = testsOf(leaf)
@@ -195,11 +187,12 @@ export function showTest(test: Condition, path: string, place: ListIndexes, scen
     return describeCondition(test, subject, place, (value, text) => showLike(value, text, path, place, scene))
   }
   const { reference } = test
+  const { label } = operatorOf(test)
   // Before there is an answer, its end is not known.
   if (reference.text === '$deadline' && subject.deadlineS === 0n) {
-    return `${WORDS[test.op]}${duration(ruleset.freshness.lifetimeMsMax)} after the answer`
+    return `${label}${duration(ruleset.freshness.lifetimeMsMax)} after the answer`
   }
-  return `${WORDS[test.op]}${showValue(reference, path, place, scene)}`
+  return `${label}${showValue(reference, path, place, scene)}`
 }
 
 function showValue(reference: Reference, path: string, place: ListIndexes, scene: Scene): string {

@@ -1,4 +1,5 @@
-import type { Condition } from './conditions.ts'
+import { choicesOf } from './conditions.ts'
+import { operatorOf, type Test } from './operators.ts'
 import { policyError } from './policy-error.ts'
 import { type Leaf, testsOf } from './rule.ts'
 import { isNumber, type ValueKind } from './values.ts'
@@ -47,30 +48,17 @@ export const nameOf = (path: string): string => {
   return last.replace(/^_+|_+$/g, '').replace(/(Address|Addr|Account|Wallet)$/, '')
 }
 
-/** A test that stands alone, not under `any`. */
-type Plain = Exclude<Condition, { readonly op: 'any' }>
-
-/** Spread tests over what each `any` among them leaves open: all tests of one choice hold together. Pure. */
-export const choicesOf = (tests: readonly Condition[]): readonly (readonly Plain[])[] =>
-  tests.reduce<readonly (readonly Plain[])[]>(
-    (choices, test) => {
-      const more = test.op === 'any' ? test.of.flatMap(choicesOf) : [[test]]
-      return choices.flatMap((choice) => more.map((each) => [...choice, ...each]))
-    },
-    [[]],
-  )
-
 /** What a value must equal. */
-const equalsOf = (tests: readonly Plain[]): readonly string[] =>
+const equalsOf = (tests: readonly Test[]): readonly string[] =>
   tests.flatMap((test) => (test.op === 'eq' ? [test.reference.text] : []))
 
-function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: string): void {
+function checkRecipient(tests: readonly Test[], relies: readonly string[], at: string): void {
   const isNamed = (text: string) =>
     !text.startsWith('$') ||
     text === '$self' ||
     text.startsWith('$contract.') ||
     relies.some((member) => RECIPIENT.test(nameOf(member)) && text === `$input.${member}`)
-  const areNamed = (test: Plain) =>
+  const areNamed = (test: Test) =>
     test.op === 'in' && !test.text.startsWith('$deployment.') && test.among.every(({ text }) => isNamed(text))
   if (equalsOf(tests).some(isNamed) || tests.some(areNamed)) return
   throw policyError(
@@ -80,20 +68,20 @@ function checkRecipient(tests: readonly Plain[], relies: readonly string[], at: 
   )
 }
 
-function checkPlain(tests: readonly Plain[], at: string): void {
+function checkPlain(tests: readonly Test[], at: string): void {
   if (equalsOf(tests).some((text) => text === '0' || text === 'false')) return
   throw policyError(at, 'it may delegate a call, which is never allowed.', 'use eq with 0, or with false.')
 }
 
-function checkDeadline(tests: readonly Plain[], at: string): void {
-  const isCapped = (test: Plain) =>
+function checkDeadline(tests: readonly Test[], at: string): void {
+  const isCapped = (test: Test) =>
     (test.op === 'eq' || (test.op === 'max' && test.part === null)) && test.reference.text === '$deadline'
   if (tests.some(isCapped)) return
   throw policyError(at, 'the call may stay valid after its clearance.', 'use max with $deadline.')
 }
 
-function checkMinimum(tests: readonly Plain[], at: string): void {
-  const isBound = (test: Plain) =>
+function checkMinimum(tests: readonly Test[], at: string): void {
+  const isBound = (test: Test) =>
     (test.op === 'eq' || (test.op === 'min' && test.part?.of !== 0n)) && test.reference.text.startsWith('$')
   if (tests.some(isBound)) return
   throw policyError(
@@ -103,8 +91,8 @@ function checkMinimum(tests: readonly Plain[], at: string): void {
   )
 }
 
-function checkRange(tests: readonly Plain[], kind: ValueKind, at: string): void {
-  const isOpen = (end: Plain['op']) => !tests.some(({ op }) => op === 'eq' || op === 'in' || op === end)
+function checkRange(tests: readonly Test[], kind: ValueKind, at: string): void {
+  const isOpen = (end: 'min' | 'max') => !tests.some((test) => operatorOf(test).closes.includes(end))
   if (isOpen('max')) throw policyError(at, 'it may be any amount above its minimum.', 'use eq, or add a max.')
   if (kind === 'int' && isOpen('min'))
     throw policyError(at, 'it may be any amount below its maximum.', 'use eq, or add a min.')

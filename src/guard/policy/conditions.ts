@@ -1,249 +1,51 @@
-import type { Address } from 'viem'
-import { RolekeeperError } from '../../errors.ts'
-import type { Deployment, PinnedFund, PinnedMarket, PinnedVault } from '../../service/contract/deployment.ts'
-import type { InputShape } from './inputs.ts'
-import { type Arguments, countAt, depthOf, type ListIndexes, memberAt, placesOf } from './paths.ts'
-import { asLiteral, asValue, type Value, type ValueKind } from './values.ts'
+import { operatorOf, type SayValue, type Test } from './operators.ts'
+import type { ListIndexes } from './paths.ts'
+import type { Subject } from './references.ts'
+import type { Value } from './values.ts'
 
-/** What references resolve against: one request of ours, and the contracts of the deployment that it is about. */
-export type Subject = {
-  /** The workflow's input, as the service takes it. */
-  readonly input: Readonly<Record<string, unknown>>
-  readonly self: Address
-  /** The signers of the run configuration, lower case; absent where none is known beside this one. */
-  readonly ours?: readonly Address[]
-  /** Those of them that share this policy's limits, lower case; absent: this one alone. */
-  readonly sharing?: readonly Address[]
-  /** Unix seconds, rounded down: no call of ours may be valid longer. */
-  readonly deadlineS: bigint
-  /** The market of `input.marketAddress`; null when the input names none. */
-  readonly market: PinnedMarket | null
-  /** The vault of `input.vaultAddress`; null when the input names none. */
-  readonly vault: PinnedVault | null
-  /** The fund of `input.fundAddress`; null when the input names none. */
-  readonly fund: PinnedFund | null
-  readonly deployment: Deployment
-  /** What its type does to balances, and so what its amounts are of; absent where no rule allows it. */
-  readonly effects?: Effects | undefined
-  /** The arguments of the call that is judged; absent where no call is. */
-  readonly args?: Arguments
-  /** The facts of the policy that were read, by name; absent where none is read yet. */
-  readonly facts?: ReadonlyMap<string, () => unknown>
-}
+/** What must hold of a parameter: one test, or all tests of one of the lists under `any`. */
+export type Condition = Test | { readonly op: 'any'; readonly of: readonly (readonly Condition[])[] }
 
-/** A value of the policy, compiled: what it says, and how it is found. */
-export type Reference = {
-  readonly text: string
-  /** The path whose list it goes through, element by element, and whose it is; null when it is one value. */
-  readonly each: { readonly path: string; readonly of: 'input' | 'args' } | null
-  readonly resolve: (subject: Subject, place?: ListIndexes) => Value | undefined
-}
-
-/** What one type of workflow may take out, must bring in, and moves of others, by reference. */
-export type Effects = {
-  readonly out: readonly { readonly token: Reference; readonly assetsMax: Reference }[]
-  readonly in: readonly { readonly token: Reference; readonly assetsMin: Reference }[]
-  readonly moves: readonly { readonly token: Reference; readonly assets: Reference }[]
-}
-
-/** A part of what a reference says, as a fraction: `99 % of $args.assets` is 99 of 100. */
-export type Part = { readonly of: bigint; readonly over: bigint }
-
-/** One test of a parameter, compiled; one of the lists of tests under `any` must hold. */
-export type Condition =
-  | { readonly op: 'eq'; readonly reference: Reference }
-  | { readonly op: 'min' | 'max'; readonly reference: Reference; readonly part: Part | null }
-  | {
-      readonly op: 'in'
-      readonly text: string
-      readonly among: readonly Reference[]
-      /** The signers of the run configuration, whoever they are. */
-      readonly signers?: true
-    }
-  | { readonly op: 'any'; readonly of: readonly (readonly Condition[])[] }
-
-/** What references of one rule may name. */
-export type Scope = {
-  readonly inputs: InputShape
-  readonly deployment: Deployment
-  /** The call's own parameters by path; absent where a reference stands beside no call. */
-  readonly args?: ReadonlyMap<string, ValueKind>
-  /** The facts of the policy; absent where nothing is read. Else why one is not to be had here. */
-  readonly facts?: ReadonlyMap<string, { readonly kind: string } | RolekeeperError>
-}
-
-/** Compile a value of the policy; null when it refers to nothing known or to another kind. Pure. */
-export function compileReference(text: string, kind: ValueKind, scope: Scope): Reference | null {
-  if (!text.startsWith('$')) {
-    const literal = asLiteral(text, kind)
-    return literal === undefined ? null : one(text, () => literal)
-  }
-  const path = text.slice(text.indexOf('.') + 1)
-  if (text.startsWith('$input.')) return inputReference(text, path, kind, scope.inputs)
-  if (text.startsWith('$args.')) return argsReference(text, path, kind, scope.args)
-  if (text.startsWith('$fact.')) return factReference(text, path, kind, scope.facts)
-  if (text === '$deadline') return kind === 'uint' ? one(text, ({ deadlineS }) => deadlineS) : null
-  if (kind !== 'address') return null
-  if (text.startsWith('$asset.')) {
-    return fixed(text, scope.deployment.assets.find(({ symbol }) => symbol === path)?.address)
-  }
-  if (text.startsWith('$contract.')) {
-    return fixed(text, scope.deployment.contracts.find(({ name }) => name === path)?.address)
-  }
-  const found = CONTEXT[text]
-  return found !== undefined && (found.needs === null || scope.inputs.get(found.needs) === 'address')
-    ? one(text, found.resolve)
-    : null
-}
-
-const one = (text: string, resolve: (subject: Subject) => Value | undefined): Reference => ({
-  text,
-  each: null,
-  resolve,
-})
-
-const fixed = (text: string, address: Address | undefined): Reference | null =>
-  address === undefined ? null : one(text, () => address)
-
-function inputReference(text: string, path: string, kind: ValueKind, inputs: InputShape): Reference | null {
-  const held = inputs.get(path)
-  const isText = kind === 'string' || /^bytes\d/.test(kind)
-  if (held === undefined || held !== (isText ? 'text' : kind === 'int' ? 'uint' : kind)) return null
-  return {
-    text,
-    each: depthOf(path) === 0 ? null : { path, of: 'input' },
-    resolve: ({ input }, place) => asValue(memberAt(input, path, place), kind),
-  }
-}
-
-function argsReference(text: string, path: string, kind: ValueKind, args: Scope['args']): Reference | null {
-  if (args?.get(path) !== kind) return null
-  return {
-    text,
-    each: depthOf(path) === 0 ? null : { path, of: 'args' },
-    resolve: ({ args: given }, place) => asValue(memberAt(given, path, place), kind),
-  }
-}
-
-function factReference(text: string, name: string, kind: ValueKind, facts: Scope['facts']): Reference | null {
-  const fact = facts?.get(name)
-  if (fact instanceof RolekeeperError) throw fact
-  return fact?.kind === kind ? one(text, ({ facts: known }) => asValue(known?.get(name)?.(), kind)) : null
-}
+/** Spread tests over what each `any` among them leaves open: all tests of one choice hold together. Pure. */
+export const choicesOf = (tests: readonly Condition[]): readonly (readonly Test[])[] =>
+  tests.reduce<readonly (readonly Test[])[]>(
+    (choices, test) => {
+      const more = test.op === 'any' ? test.of.flatMap(choicesOf) : [[test]]
+      return choices.flatMap((choice) => more.map((each) => [...choice, ...each]))
+    },
+    [[]],
+  )
 
 /** Name what tests compare with, as the policy writes it. Pure. */
 export const referencesIn = (tests: readonly Condition[]): readonly string[] =>
-  tests.flatMap((test) => {
-    if (test.op === 'any') return test.of.flatMap(referencesIn)
-    return (test.op === 'in' ? test.among : [test.reference]).map(({ text }) => text)
-  })
+  tests.flatMap((test) =>
+    test.op === 'any'
+      ? test.of.flatMap(referencesIn)
+      : operatorOf(test)
+          .references(test)
+          .map(({ text }) => text),
+  )
 
 /** Name the facts that tests rest on. Pure. */
 export const factsIn = (tests: readonly Condition[]): readonly string[] =>
   referencesIn(tests).flatMap((text) => (text.startsWith('$fact.') ? [text.slice('$fact.'.length)] : []))
 
-/** Addresses that a request brings with it, and the member of the input that each needs. */
-const CONTEXT: Readonly<
-  Record<string, { readonly needs: string | null; readonly resolve: (subject: Subject) => Value | undefined }>
-> = {
-  $self: { needs: null, resolve: ({ self }) => self },
-  $market: { needs: 'marketAddress', resolve: ({ market }) => market?.address },
-  '$market.loanAsset': { needs: 'marketAddress', resolve: ({ market }) => market?.loanAsset },
-  '$market.collateralAsset': { needs: 'marketAddress', resolve: ({ market }) => market?.collateralAsset },
-  '$market.oracle': { needs: 'marketAddress', resolve: ({ market }) => market?.oracle },
-  $vault: { needs: 'vaultAddress', resolve: ({ vault }) => vault?.address },
-  $fund: { needs: 'fundAddress', resolve: ({ fund }) => fund?.address },
-  '$fund.quoteAsset': { needs: 'fundAddress', resolve: ({ fund }) => fund?.quoteAsset },
-}
-
-/** Name what a reference of a kind may be, for an error. Pure. */
-export function knownReferences(kind: ValueKind, scope: Scope): readonly string[] {
-  const { inputs, deployment, args } = scope
-  const references = [
-    ...[...inputs.keys()].map((path) => `$input.${path}`),
-    ...[...(args?.keys() ?? [])].map((path) => `$args.${path}`),
-    ...[...(scope.facts ?? [])].flatMap(([name, fact]) => ('kind' in fact ? [`$fact.${name}`] : [])),
-    '$deadline',
-    ...Object.keys(CONTEXT),
-    ...deployment.assets.map(({ symbol }) => `$asset.${symbol}`),
-    ...deployment.contracts.map(({ name }) => `$contract.${name}`),
-  ]
-  return references.filter((text) => compileReference(text, kind, scope) !== null)
-}
-
-/**
- * Compile a choice of the input that is another value on chain, as an enumeration is; null when the reference is no
- * text of the input, or a value of the map is of another kind. A text that is not in the map denies. Pure.
- */
-export function compileMapped(
-  text: string,
-  map: Readonly<Record<string, string>>,
-  kind: ValueKind,
-  scope: Scope,
-): Reference | null {
-  const source = compileReference(text, 'string', scope)
-  const values = new Map(Object.entries(map).map(([name, value]) => [name, asLiteral(value, kind)]))
-  if (source === null || !text.startsWith('$input.') || [...values.values()].includes(undefined)) return null
-  return { ...source, resolve: (subject, place) => values.get(String(source.resolve(subject, place))) }
-}
-
-/** The list that is no part of the deployment: whose keys the run configuration names. */
-export const SIGNERS = '$signers'
-
-/** The lists of the deployment that `in` may name. */
-export const LISTS = ['assets', 'markets', 'vaults', 'funds', 'contracts'] as const
-
-/** Find a list of the deployment by its name; null when there is none. Pure. */
-export function compileList(text: string, deployment: Deployment): readonly Reference[] | null {
-  const list = LISTS.find((name) => text === `$deployment.${name}`)
-  return list === undefined ? null : deployment[list].map(({ address }) => one(address, () => address))
-}
-
 /** Whether a decoded value passes a test; a reference that resolves to nothing denies. Pure. */
 export function holds(condition: Condition, actual: Value, subject: Subject, place: ListIndexes): boolean {
-  if (condition.op === 'any') {
-    return condition.of.some((tests) => tests.every((test) => holds(test, actual, subject, place)))
-  }
-  if (condition.op === 'in') {
-    return (
-      condition.among.some((reference) => reference.resolve(subject, place) === actual) ||
-      (condition.signers === true && signersOf(subject).some((signer) => signer === actual))
-    )
-  }
-  const wanted = condition.reference.resolve(subject, place)
-  if (condition.op === 'eq') return wanted !== undefined && actual === wanted
-  if (typeof actual !== 'bigint' || typeof wanted !== 'bigint') return false
-  const { of, over } = condition.part ?? { of: 1n, over: 1n }
-  return condition.op === 'min' ? actual * over >= wanted * of : actual * over <= wanted * of
+  if (condition.op !== 'any') return operatorOf(condition).holds(condition, actual, subject, place)
+  return condition.of.some((tests) => tests.every((test) => holds(test, actual, subject, place)))
 }
-
-const signersOf = ({ self, ours = [] }: Subject): readonly Address[] => [self, ...ours]
 
 /** Whether a decoded value is what a test describes; a reference that resolves to nothing describes anything. Pure. */
 export function isMet(condition: Condition, actual: Value, subject: Subject, place: ListIndexes): boolean {
   if (condition.op === 'any') {
     return condition.of.some((tests) => tests.every((test) => isMet(test, actual, subject, place)))
   }
-  const references = condition.op === 'in' ? condition.among : [condition.reference]
+  const references = operatorOf(condition).references(condition)
   return (
     references.some((reference) => reference.resolve(subject, place) === undefined) ||
     holds(condition, actual, subject, place)
   )
-}
-
-/** Find the elements of the list of the input that a reference goes through; null when it is one value. Pure. */
-export const elementsOf = ({ each }: Reference, { input }: Subject): readonly ListIndexes[] | null =>
-  each === null ? null : placesOf(input, each.path)
-
-/** Add up what a reference names: one value, or each element of its list; null when it names no amount. Pure. */
-export function sumOf(reference: Reference, subject: Subject): bigint | null {
-  const { each } = reference
-  if (each !== null && countAt(subject.input, each.path) === undefined) return null
-  const places = elementsOf(reference, subject) ?? [[]]
-  return places.reduce<bigint | null>((sum, place) => {
-    const amount = reference.resolve(subject, place)
-    return sum === null || typeof amount !== 'bigint' ? null : sum + amount
-  }, 0n)
 }
 
 /** Say what a test demands, for a refusal; `say` writes a value that is compared by a reference. Pure. */
@@ -251,47 +53,11 @@ export function describeCondition(
   condition: Condition,
   subject: Subject,
   place: ListIndexes,
-  say: (value: Value, reference: string) => string,
+  say: SayValue,
 ): string {
-  if (condition.op === 'any') {
-    const choices = condition.of.map((tests) =>
-      tests.map((test) => describeCondition(test, subject, place, say)).join(' and '),
-    )
-    return choices.join(', or ')
-  }
-  if (condition.op === 'in') return `one of ${condition.text}${membersText(condition, subject, place, say)}`
-  const wanted = condition.reference.resolve(subject, place)
-  const { text } = condition.reference
-  const words = { eq: 'exactly', min: 'at least', max: 'at most' }
-  const part = condition.op === 'eq' || condition.part === null ? '' : `${partText(condition.part)} of `
-  return `${words[condition.op]} ${part}${text} (${wanted === undefined ? withoutValue(text, subject, place) : say(wanted, text)})`
+  if (condition.op !== 'any') return operatorOf(condition).describe(condition, subject, place, say)
+  const choices = condition.of.map((tests) =>
+    tests.map((test) => describeCondition(test, subject, place, say)).join(' and '),
+  )
+  return choices.join(', or ')
 }
-
-/** Whom a list of the run configuration has, in brackets; nothing where the policy lists its values itself. */
-function membersText(
-  { text, among, signers }: Extract<Condition, { readonly op: 'in' }>,
-  subject: Subject,
-  place: ListIndexes,
-  say: (value: Value, reference: string) => string,
-): string {
-  if (!/^\$(signers|deployment\.\w+)$/.test(text)) return ''
-  const all = signers === true ? signersOf(subject) : among.map((each) => each.resolve(subject, place))
-  return ` (${listed([...new Set(all)].map((each) => (each === undefined ? 'not given' : say(each, ''))))})`
-}
-
-/** As many of a list as a line has room for. */
-const LISTED_MAX = 12
-
-/** Write a list for people: of a long one how many more there are. Pure. */
-export const listed = (all: readonly string[]): string =>
-  all.length <= LISTED_MAX
-    ? all.join(', ')
-    : `${all.slice(0, LISTED_MAX).join(', ')} and ${all.length - LISTED_MAX} more`
-
-/** Why a reference names no value: nothing is there, or it is a choice that its map does not have. */
-function withoutValue(text: string, { input }: Subject, place: ListIndexes): string {
-  const given = text.startsWith('$input.') ? memberAt(input, text.slice('$input.'.length), place) : undefined
-  return given === undefined ? 'not given' : `${given}, for which it has no value`
-}
-
-const partText = ({ of, over }: Part): string => `${Number(of) / (Number(over) / 100)} %`

@@ -1,7 +1,7 @@
 import type { Address } from 'viem'
 import { baseUnits, decimal, duration, exactTokens, percent, time } from '../../units.ts'
-import type { Subject } from './conditions.ts'
 import { type ListIndexes, memberAt } from './paths.ts'
+import type { Subject } from './references.ts'
 import { asAddress } from './values.ts'
 
 /** What a number is of: its name in a call or a request, and the reference that it is compared with. */

@@ -1,7 +1,9 @@
 import { exactNative } from '../../units.ts'
 import type { Ruleset } from '../ruleset.ts'
-import { choicesOf, isRecipient, nameOf } from './bounds.ts'
+import { isRecipient, nameOf } from './bounds.ts'
+import { choicesOf } from './conditions.ts'
 import { inputShape } from './inputs.ts'
+import { operatorOf } from './operators.ts'
 import type { GuardPolicy } from './policy.ts'
 import { type Leaf, type Rule, testsOf } from './rule.ts'
 
@@ -57,7 +59,7 @@ function weakLeaf(leaf: Leaf, members: readonly string[]): readonly FoundWeaknes
   const choices = choicesOf(testsOf(leaf))
   const isExact = choices.every((tests) => tests.some(({ op }) => op === 'eq'))
   const member = members.find((each) => nameOf(each) === name)
-  const references = choices.flat().flatMap((test) => (test.op === 'in' ? test.among : [test.reference]))
+  const references = choices.flat().flatMap((test) => operatorOf(test).references(test))
   const stranger = references.find(({ text }) => /^(0x|\$contract\.)/.test(text))
   const least = choices.flat().find((test) => test.op === 'min' && /^[01]$/.test(test.reference.text))
   return [

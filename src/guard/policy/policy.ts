@@ -14,6 +14,7 @@ import {
   wei,
 } from '../../service/contract/yaml-scalars.ts'
 import { allowancePolicy } from './allowances.ts'
+import { OPERATORS, type Op, valueText } from './operators.ts'
 
 const rolling = settings({ ...spend, revertsMax: count('reverts', 1, 1_000) }, spendNames)
 
@@ -59,23 +60,20 @@ export const freshnessPolicy = settings({
 /** How old what we rely on may be: milliseconds, blocks. */
 export type Freshness = z.output<typeof freshnessPolicy>
 
-/** `$…` refers to the request, the signer or the deployment; anything else is the value itself. */
-const value = z.string().max(200)
+/** What a parameter is compared with, by the operators of the language. */
+const operands = Object.fromEntries(
+  Object.entries(OPERATORS).map(([op, { schema }]) => [op, schema.optional()]),
+) as { readonly [O in Op]: z.ZodOptional<(typeof OPERATORS)[O]['schema']> }
 
 const tests = {
-  eq: value.optional(),
-  /** A list of the deployment, or values. */
-  in: z.union([value, z.array(value).min(1, 'nothing is one of none').max(100)]).optional(),
-  /** `99 % of $args.assets` is a part of what a reference says. */
-  min: value.optional(),
-  max: value.optional(),
+  ...operands,
   /** With `eq`: what each choice of the input is on chain, as an enumeration numbers it. */
-  map: z.record(z.string().min(1).max(60), value).optional(),
+  map: z.record(z.string().min(1).max(60), valueText).optional(),
 }
 const hasTest = ({ map: _map, ...stated }: Readonly<Record<string, unknown>>) =>
   Object.keys(stated).length > 0
 const isMapped = ({ map, eq }: Readonly<Record<string, unknown>>) => map === undefined || eq !== undefined
-const NO_TEST = { message: 'expected at least one of eq, in, min, max and any' }
+const NO_TEST = { message: `expected at least one of ${Object.keys(OPERATORS).join(', ')} and any` }
 const NO_EQ = { message: 'expected eq beside map' }
 
 const condition = z
@@ -105,7 +103,7 @@ const rule = settings({
   /** `"true"`: all optional calls of a type are there, or none of them is. */
   optional: z.enum(['true']).optional(),
   /** A reference to a contract of the deployment; `deploy` where the call creates one. */
-  target: value,
+  target: valueText,
   /** The creation code of what is deployed, without arguments: its keccak-256 and its length. */
   creation: z
     .strictObject({
@@ -152,7 +150,7 @@ const denial = z
     /** Absent: of every type, where `$input` names nothing. */
     workflowType: z.enum(WORKFLOW_TYPES).optional(),
     /** `deploy`: creations of contracts, whose function is a constructor. No other denial is about those. */
-    target: value.optional(),
+    target: valueText.optional(),
     function: signature.optional(),
     /** What makes it refused: each entry is met by one element at least. */
     params: params.optional(),
@@ -164,12 +162,12 @@ const denial = z
 const effects = z.strictObject({
   workflowType: z.enum(WORKFLOW_TYPES),
   /** The only token that may leave the signer, and how much; the proposal's exposure is exactly that. */
-  out: z.array(z.strictObject({ token: value, assetsMax: value })).max(1),
+  out: z.array(z.strictObject({ token: valueText, assetsMax: valueText })).max(1),
   /** What must come in. */
-  in: z.array(z.strictObject({ token: value, assetsMin: value })).max(10),
+  in: z.array(z.strictObject({ token: valueText, assetsMin: valueText })).max(10),
   /** What of others' money it moves: counted in budgets as if it were ours. A path through a list counts its sum. */
   moves: z
-    .array(z.strictObject({ token: value, assets: value }))
+    .array(z.strictObject({ token: valueText, assets: valueText }))
     .max(10)
     .optional(),
 })
@@ -186,10 +184,10 @@ const fact = z.union([
   /** A value, a reference, or arithmetic: `$fact.debt * 10 ^ 18 / $fact.price`, rounded down. */
   signature,
   z.strictObject({
-    target: value,
+    target: valueText,
     function: signature,
-    args: z.array(value).max(10),
-    result: value.optional(),
+    args: z.array(valueText).max(10),
+    result: valueText.optional(),
   }),
   /** For a view that answers in parts: each of them. */
   z.strictObject({ results: z.record(memberName, signature) }),

@@ -1,9 +1,9 @@
 import type { Deployment } from '../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import { choicesOf } from './bounds.ts'
-import type { Effects, Reference } from './conditions.ts'
+import { choicesOf } from './conditions.ts'
 import { inputShapes, type When } from './inputs.ts'
 import { policyError } from './policy-error.ts'
+import type { Effects, Reference } from './references.ts'
 import { type Rule, rulesFor, testsOf } from './rule.ts'
 
 /** Members of the input that a role's judgement of a workflow type relies on, by path. */

@@ -1,8 +1,9 @@
 import type { AbiFunction, Hex } from 'viem'
 import type { WorkflowType } from '../../service/contract/workflow-types.ts'
-import type { Condition, Reference } from './conditions.ts'
+import type { Condition } from './conditions.ts'
 import type { When } from './inputs.ts'
 import { memberAt } from './paths.ts'
+import type { Reference } from './references.ts'
 import type { ValueKind } from './values.ts'
 
 /** One value of a call's arguments, and everything that must hold of it. */

@@ -2,7 +2,7 @@ import type { Refusal } from '../../errors.ts'
 import { checkArguments } from '../calls/arguments.ts'
 import type { ClearedCall } from '../calls/call.ts'
 import type { Fact } from '../policy/compile/facts.ts'
-import type { Subject } from '../policy/conditions.ts'
+import type { Subject } from '../policy/references.ts'
 import type { Reads, View } from '../reads/views.ts'
 import type { JudgedCase, SanityCheck } from './judgement.ts'
 

@@ -17,7 +17,7 @@ import {
   recipientsOf,
   sumChanges,
 } from '../../../src/guard/checks/effects.ts'
-import type { Effects, Subject } from '../../../src/guard/policy/conditions.ts'
+import type { Effects, Subject } from '../../../src/guard/policy/references.ts'
 import { COLLATERAL, deployment, LOAN, MARKET, REPAY, ruleset, SELF, STRANGER } from '../fixtures.ts'
 
 const [market] = deployment.markets

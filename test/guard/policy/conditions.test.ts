@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../../src/errors.ts'
+import { type Condition, describeCondition, isMet } from '../../../src/guard/policy/conditions.ts'
 import {
-  type Condition,
   compileList,
   compileMapped,
   compileReference,
-  describeCondition,
-  isMet,
   knownReferences,
   type Reference,
   type Scope,
   type Subject,
   sumOf,
-} from '../../../src/guard/policy/conditions.ts'
+} from '../../../src/guard/policy/references.ts'
 import type { ValueKind } from '../../../src/guard/policy/values.ts'
 import { NOW_MS, SELF } from '../fixtures.ts'
 import { deployment } from '../kinds.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { compileReference, type Subject } from '../../../src/guard/policy/conditions.ts'
 import { type FigureOf, figureText } from '../../../src/guard/policy/figures.ts'
+import { compileReference, type Subject } from '../../../src/guard/policy/references.ts'
 import { LOAN, MARKET, NOW_MS, OTHER_MARKET, SELF } from '../fixtures.ts'
 import { deployment as pinned } from '../kinds.ts'
 

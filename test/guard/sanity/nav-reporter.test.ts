@@ -9,7 +9,7 @@ import {
 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Subject } from '../../../src/guard/policy/conditions.ts'
+import type { Subject } from '../../../src/guard/policy/references.ts'
 import { createReads, type Reads } from '../../../src/guard/reads/views.ts'
 import { navReporterSanity } from '../../../src/guard/sanity/nav-reporter.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'

@@ -80,7 +80,7 @@ const BY_REASON: Readonly<
       '(mostUsdMicros === undefined) && (refillUsdMicros === undefined)',
     ],
     [
-      'policy/compare/rules.ts',
+      'policy/operators.ts',
       'if (part !== undefined && of !== undefined)',
       'part !== undefined && of !== undefined',
       '(part !== undefined) || (of !== undefined)',
@@ -103,6 +103,7 @@ const BY_REASON: Readonly<
     ['policy/compare/allowances.ts', '', "'less'", "''"],
     ['policy/compare/approval.ts', '', "'less'", "''"],
     ['policy/compare/rules.ts', '', "'less'", "''"],
+    ['policy/operators.ts', '', "'less'", "''"],
     ['policy/compare/policies.ts', '', "'less'", "''"],
   ],
   'the word is only ever asked whether it is there': [

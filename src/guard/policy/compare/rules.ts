@@ -1,3 +1,4 @@
+import { OPERATORS, type Op } from '../operators.ts'
 import {
   type Difference,
   type Direction,
@@ -7,8 +8,6 @@ import {
   listOf,
   type Members,
   membersOf,
-  ofSets,
-  textOf,
 } from './difference.ts'
 
 /** Compare which calls are allowed, which are denied, and what they may do. Pure. */
@@ -92,26 +91,9 @@ function compareCondition(path: string, was: Members, is: Members, isSigned: boo
 }
 
 function ofTest(test: string, was: unknown, is: unknown, isSigned: boolean): Direction | null {
-  if ((test === 'in' || test === 'any') && Array.isArray(was) && Array.isArray(is)) {
-    return ofSets(was.map(textOf), is.map(textOf), 'less')
-  }
-  if ((test !== 'min' && test !== 'max') || typeof was !== 'string' || typeof is !== 'string')
-    return 'unknown'
-  const [sense, [part, of], [other, ofOther]] = [
-    test === 'min' ? 'more' : 'less',
-    partOf(was),
-    partOf(is),
-  ] as const
-  // A part of what may be below zero turns its sense around.
-  if (of !== null && isSigned) return 'unknown'
-  return of === ofOther ? directionOf(part, other, sense) : 'unknown'
-}
-
-/** Part a bound into how much, and of what; of nothing where it is a number. Pure. */
-function partOf(text: string): readonly [part: string, of: string | null] {
-  const [, part, of] = /^(\S+ %) of (\$\S+)$/.exec(text) ?? []
-  if (part !== undefined && of !== undefined) return [part, of]
-  return text.startsWith('$') ? ['100 %', text] : [text, null]
+  // Choices are a list as `in` has one.
+  const op = test === 'any' ? 'in' : test
+  return Object.hasOwn(OPERATORS, op) ? OPERATORS[op as Op].compare(was, is, isSigned) : 'unknown'
 }
 
 /** What is denied more lets less through; a denial that is another one may deny anything. */

@@ -4,8 +4,8 @@ import { parseConstructor, parseFunction } from '../functions.ts'
 import { needInputs } from '../inputs.ts'
 import type { GuardPolicy } from '../policy.ts'
 import { policyError } from '../policy-error.ts'
+import { needReference } from '../references.ts'
 import type { Denial, Leaf } from '../rule.ts'
-import { needReference } from './condition.ts'
 import { compileLeaf, shapesIn } from './leaves.ts'
 
 type SourceDenial = NonNullable<GuardPolicy['deny']>[number]

@@ -1,12 +1,11 @@
 import type { Deployment } from '../../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../../service/contract/workflow-types.ts'
-import type { Effects, Reference, Scope } from '../conditions.ts'
 import { type InputShape, inputShapes, needInputs } from '../inputs.ts'
 import { memberAt } from '../paths.ts'
 import type { GuardPolicy } from '../policy.ts'
 import { policyError } from '../policy-error.ts'
+import { type Effects, needReference, type Reference, type Scope } from '../references.ts'
 import type { Rule } from '../rule.ts'
-import { needReference } from './condition.ts'
 
 /** Compile `guard.effects`, one entry for each type that the rules allow. Throws RolekeeperError `policy.guard_invalid`. Pure. */
 export function compileEffects(

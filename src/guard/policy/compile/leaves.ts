@@ -1,8 +1,9 @@
 import type { AbiParameter } from 'viem'
-import { type Condition, factsIn, type Reference, type Scope } from '../conditions.ts'
+import { type Condition, factsIn, referencesIn } from '../conditions.ts'
 import { listsOf } from '../paths.ts'
 import type { GuardPolicy } from '../policy.ts'
 import { policyError } from '../policy-error.ts'
+import type { Reference, Scope } from '../references.ts'
 import { type Inside, type Leaf, testsOf } from '../rule.ts'
 import { kindOf, type ValueKind } from '../values.ts'
 import { compileTests } from './condition.ts'
@@ -148,13 +149,7 @@ const listsLike = (leaves: readonly Leaf[], isSuch: (reference: Reference) => bo
 /** What an argument is compared with must itself be held by something else than arguments. */
 function checkComparisons(leaves: readonly Leaf[], path: string): void {
   const comparing = (tests: readonly Condition[]): readonly string[] =>
-    tests.flatMap((test) => {
-      if (test.op === 'any') return test.of.flatMap(comparing)
-      const references = test.op === 'in' ? test.among : [test.reference]
-      return references.flatMap(({ text }) =>
-        text.startsWith('$args.') ? [text.slice('$args.'.length)] : [],
-      )
-    })
+    referencesIn(tests).flatMap((text) => (text.startsWith('$args.') ? [text.slice('$args.'.length)] : []))
   const relative = new Set(
     leaves.filter((leaf) => comparing(testsOf(leaf)).length > 0).map((leaf) => leaf.path),
   )

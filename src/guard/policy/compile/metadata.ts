@@ -1,11 +1,12 @@
 import type { Deployment } from '../../../service/contract/deployment.ts'
 import type { WorkflowType } from '../../../service/contract/workflow-types.ts'
 import { isMetadata } from '../../../workflow/metadata.ts'
-import { choicesOf } from '../bounds.ts'
-import { compileReference, type Effects, referencesIn, type Scope } from '../conditions.ts'
+import { choicesOf, referencesIn } from '../conditions.ts'
 import { needInputs } from '../inputs.ts'
+import { operatorOf } from '../operators.ts'
 import type { GuardPolicy } from '../policy.ts'
 import { policyError } from '../policy-error.ts'
+import { compileReference, type Effects, type Scope } from '../references.ts'
 import type { Leaf, ValueRule } from '../rule.ts'
 import { compileLeaf } from './leaves.ts'
 import { checkIds } from './rules.ts'
@@ -101,7 +102,9 @@ function checkBounded(tests: Leaf['tests'], name: string, at: string): void {
     )
   }
   const isItself = compared.includes(`$input.${name}`)
-  const isLow = choicesOf(tests).some((choice) => choice.every(({ op }) => op === 'min'))
+  const isLow = choicesOf(tests).some((choice) =>
+    choice.every((test) => !operatorOf(test).closes.includes('max')),
+  )
   if (!isItself && !isLow) return
   throw policyError(at, 'it may be anything, or any amount.', 'use in, max, or eq with a value.')
 }

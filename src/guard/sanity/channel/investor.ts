@@ -9,7 +9,7 @@ import {
   settings,
 } from '../../../service/contract/yaml-scalars.ts'
 import { amountText, baseUnits, type Denomination, percent, time } from '../../../units.ts'
-import type { Subject } from '../../policy/conditions.ts'
+import type { Subject } from '../../policy/references.ts'
 import { asUint } from '../../policy/values.ts'
 import { balanceView } from '../../reads/views.ts'
 import {

@@ -11,7 +11,7 @@ import {
   settings,
 } from '../../../service/contract/yaml-scalars.ts'
 import { amountText, type Denomination, percent } from '../../../units.ts'
-import type { Subject } from '../../policy/conditions.ts'
+import type { Subject } from '../../policy/references.ts'
 import type { SentAtOnce } from '../../policy/sent-at-once.ts'
 import { asAddress, asUint } from '../../policy/values.ts'
 import { balanceView, createView, uint, type View } from '../../reads/views.ts'

@@ -2,7 +2,7 @@ import { type Address, decodeFunctionData, encodeFunctionResult, type Hex } from
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Call } from '../../../../src/chain/nodes.ts'
-import type { Subject } from '../../../../src/guard/policy/conditions.ts'
+import type { Subject } from '../../../../src/guard/policy/references.ts'
 import { createReads } from '../../../../src/guard/reads/views.ts'
 import { ALLOCATION_VIEWS } from '../../../../src/guard/sanity/allocator/views.ts'
 import { BAD_DEBT_VIEWS } from '../../../../src/guard/sanity/bad-debt.ts'

@@ -14,7 +14,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadArtifacts } from '../../../../sandbox/contracts/artifacts.ts'
 import type { Call } from '../../../../src/chain/nodes.ts'
-import type { Subject } from '../../../../src/guard/policy/conditions.ts'
+import type { Subject } from '../../../../src/guard/policy/references.ts'
 import { createReads } from '../../../../src/guard/reads/views.ts'
 import {
   BID_VIEWS,

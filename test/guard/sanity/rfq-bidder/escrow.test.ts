@@ -1,7 +1,7 @@
 import { type Address, decodeFunctionData, encodeFunctionResult, type Hex } from 'viem'
 import { expect, it } from 'vitest'
 import type { Call } from '../../../../src/chain/nodes.ts'
-import type { Subject } from '../../../../src/guard/policy/conditions.ts'
+import type { Subject } from '../../../../src/guard/policy/references.ts'
 import { createReads, TOKEN_VIEWS } from '../../../../src/guard/reads/views.ts'
 import { askEscrow } from '../../../../src/guard/sanity/rfq-bidder/escrow.ts'
 import { ESCROW_VIEWS } from '../../../../src/guard/sanity/rfq-bidder/views.ts'

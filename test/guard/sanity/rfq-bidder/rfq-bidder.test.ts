@@ -8,7 +8,7 @@ import {
 } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Subject } from '../../../../src/guard/policy/conditions.ts'
+import type { Subject } from '../../../../src/guard/policy/references.ts'
 import { createReads, TOKEN_VIEWS } from '../../../../src/guard/reads/views.ts'
 import { PRICE_VIEWS } from '../../../../src/guard/sanity/price.ts'
 import { AUCTION_VIEWS, DESK_VIEWS, ESCROW_VIEWS } from '../../../../src/guard/sanity/rfq-bidder/views.ts'
