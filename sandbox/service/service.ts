@@ -105,7 +105,10 @@ export type SandboxService = {
 export async function startService(settings: ServiceSettings): Promise<SandboxService> {
   const { deployment, clock, credentials, host, port = 0 } = settings
   if (!isLoopbackHost(host)) throw notLoopback(host)
-  const onCrash = settings.onCrash ?? (() => {})
+  const onCrash = (error: unknown) => {
+    // A node that does not answer is no fault of the service: freshness says so, and the next block brings another look.
+    if (!(error instanceof RolekeeperError && error.code === 'indexer.node')) settings.onCrash?.(error)
+  }
   const faults = createFaultSwitch(settings.fault)
   const store = openStore(settings.dbFile, credentials.secretKey)
   const { canonical, serviceRecords } = openCanonical(settings, store, faults)

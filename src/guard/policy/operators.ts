@@ -18,7 +18,7 @@ import {
 import { isNumber, type Value, type ValueKind } from './values.ts'
 
 /** A part of what a reference says, as a fraction: `99 % of $args.assets` is 99 of 100. */
-export type Part = { readonly of: bigint; readonly over: bigint }
+type Part = { readonly of: bigint; readonly over: bigint }
 
 type Exact = { readonly op: 'eq'; readonly reference: Reference }
 type Bound = { readonly op: 'min' | 'max'; readonly reference: Reference; readonly part: Part | null }

@@ -15,6 +15,7 @@ import type {
 } from '../../../sandbox/indexer/canonical.ts'
 import { type SandboxService, type ServiceSettings, startService } from '../../../sandbox/service/service.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
+import { RolekeeperError } from '../../../src/errors.ts'
 import { facilityEntityId } from '../../../src/service/contract/assumptions.ts'
 import type { ActivityResource, Freshness } from '../../../src/service/contract/resources.ts'
 import { poorDonor } from '../../support/donor.ts'
@@ -199,12 +200,15 @@ type PlayedCanonical = Canonical & {
   push: (changes?: Partial<Snapshot>, events?: readonly CanonicalChange[]) => void
   mine: (hash: Hex, blockNumber: bigint | null, status?: 'success' | 'reverted') => void
   setFreshness: (status: string) => void
+  /** Have no node behind it that answers, until it is told otherwise. */
+  setSilent: (isSilent: boolean) => void
   setActivity: (rows: readonly ActivityResource[]) => void
 }
 
 function playedCanonical(): PlayedCanonical {
   let snapshot = baseSnapshot
   let status = 'current'
+  let isSilent = false
   let activity: readonly ActivityResource[] = []
   const listeners = new Set<(snapshot: Snapshot, changes: readonly CanonicalChange[]) => void>()
   const transactions = new Map<Hex, { blockNumber: bigint; status: 'success' | 'reverted' }>()
@@ -225,7 +229,11 @@ function playedCanonical(): PlayedCanonical {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    transaction: async (hash) => transactions.get(hash) ?? null,
+    transaction: async (hash) => {
+      if (isSilent)
+        throw new RolekeeperError('indexer.node', "The chain's node did not answer: TimeoutError.")
+      return transactions.get(hash) ?? null
+    },
     stop: async () => {},
     push: (changes = {}, events = []) => {
       const number = snapshot.block.number + 1n
@@ -239,6 +247,9 @@ function playedCanonical(): PlayedCanonical {
     },
     setFreshness: (next) => {
       status = next
+    },
+    setSilent: (next) => {
+      isSilent = next
     },
     setActivity: (rows) => {
       activity = rows

@@ -128,6 +128,18 @@ describe('a workflow', () => {
     expect((await progress()).status).toBe('final_success')
   })
 
+  it('stays as it is while no node answers, and goes on with the block after, without a crash', async () => {
+    const hash = newHash()
+    await register(1, hash)
+    f.canonical.setSilent(true)
+    await mineNext(hash, [])
+    expect((await progress()).status).toBe('submitted')
+    f.canonical.setSilent(false)
+    await finalise([])
+    expect((await progress()).status).toBe('final_success')
+    expect(f.crashes).toEqual([])
+  })
+
   it('is visible but not final one share above its postcondition, and final at it', async () => {
     const hash = newHash()
     await register(1, hash)
