@@ -16,9 +16,25 @@ export type Notice = {
   readonly approval?: { readonly id: string; readonly hash: string; readonly expiresAt: string }
 }
 
+/** The pages of docs/runbooks, by what the codes of their alarms begin with. */
+const RUNBOOKS: Readonly<Record<string, readonly string[]>> = {
+  chain: ['chain', 'clock', 'node'],
+  service: ['service', 'stream'],
+  signing: ['allowance', 'broadcast', 'key', 'kms', 'nonce', 'signer', 'watermark'],
+  roles: ['approval', 'approvals', 'budget', 'duty', 'policy', 'role', 'workflow'],
+  records: ['audit', 'disk', 'journal'],
+  fleet: ['fleet', 'queue', 'seat', 'seats'],
+  keeper: ['alarms', 'control', 'deployment', 'output', 'secrets'],
+}
+/** That of money, and of codes that an agent leads with its role. */
+const RESULTS = 'results'
+
 /** Where what to do is written: the page of a code's area, at its heading. Pure. */
-export const runbookOf = (code: string): string =>
-  `docs/runbooks/${code.split('.')[0]}.md#${code.replace('.', '')}`
+export function runbookOf(code: string): string {
+  const [area = ''] = code.split('.')
+  const [page] = Object.entries(RUNBOOKS).find(([, areas]) => areas.includes(area)) ?? [RESULTS]
+  return `docs/runbooks/${page}.md#${code.replace('.', '')}`
+}
 
 const headOf = ({ code, about }: Notice) => (about === '' ? code : `${code} (${about})`)
 

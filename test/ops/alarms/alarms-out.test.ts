@@ -96,12 +96,12 @@ it('tells a target of each incident once, in its own shape, and with its key whe
   expect(
     own.told.map(({ body: { code, about, action, runbook } }) => [action, code, about, runbook]),
   ).toEqual([
-    ['trigger', 'signer.low_balance', 'allocator 0x51', 'docs/runbooks/signer.md#signerlow_balance'],
+    ['trigger', 'signer.low_balance', 'allocator 0x51', 'docs/runbooks/signing.md#signerlow_balance'],
     [
       'trigger',
       'nav-reporter.quorum_short',
       'nav-reporter',
-      'docs/runbooks/nav-reporter.md#nav-reporterquorum_short',
+      'docs/runbooks/results.md#nav-reporterquorum_short',
     ],
   ])
   expect(own.told[0]?.headers.authorization).toBe('rk-canary-2')
