@@ -106,7 +106,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
   },
   unkill: { summary: 'take a kill back', load: async () => (await import('./commands/unkill.ts')).unkill },
   policy: {
-    summary: 'check a policy, or rewrite one of an older version',
+    summary: 'write, check, test, compare and approve policies',
     load: async () => (await import('./commands/policy/policy.ts')).policy,
   },
   api: {

@@ -33,17 +33,10 @@ export const policySchema = <S extends PolicySections>(role: Role, sections: S) 
 
 /**
  * Check a role's policy that was read.
- * @throws RolekeeperError `config.invalid`, or `config.policy_old` for a file of version 1: one line with position and fix.
+ * @throws RolekeeperError `config.invalid`: one line with position and fix.
  */
 export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role, sections: S): Policy<S> {
   const { value, file } = yaml
-  if (value !== null && typeof value === 'object' && Reflect.get(value, 'version') === '1') {
-    const problem = 'version is "1", whose amounts have no units'
-    throw new RolekeeperError('config.policy_old', `${yaml.at(['version'])}: ${problem}.`, {
-      fix: `run: rolekeeper policy migrate ${file} --config RUN`,
-      facts: { file },
-    })
-  }
   const roleName: unknown = Reflect.get(Object(value), 'role')
   if (typeof roleName === 'string' && roleName !== role) {
     // Else each setting of the other role would read as a mistake.

@@ -55,12 +55,6 @@ describe('a policy', () => {
       '2:1: role is "allocator", and it is read as the policy of the liquidator',
     ],
     ['another version', '"2"', '"3"', '1:1: version is "3"; allowed: 2.'],
-    [
-      'amounts without units',
-      '"2"',
-      '"1"',
-      '1:1: version is "1", whose amounts have no units. Fix: run: rolekeeper policy migrate',
-    ],
     ['an unknown section', 'fees: {}', 'fees: {}\nfee: {}', '8:1: fee is not a known key;'],
     ['a missing section', 'limits: {}\n', '', '1:1: limits is missing; expected a mapping.'],
     [

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -6,9 +6,7 @@ import { agents } from '../../../agents/index.ts'
 import { assumptions } from '../../config/assumptions.ts'
 import { checkYaml } from '../../config/check.ts'
 import { loadWithIncludes } from '../../config/include.ts'
-import { migratePolicy } from '../../config/migrate.ts'
-import { checkPolicy, policySchema } from '../../config/policy.ts'
-import { loadYaml, parseYaml, type YamlFile } from '../../config/yaml.ts'
+import { loadYaml, type YamlFile } from '../../config/yaml.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { approversIn, whoLoosens } from '../../guard/approval/approvers.ts'
 import type { Identity } from '../../guard/approval/person-key.ts'
@@ -18,7 +16,7 @@ import type { Weakness } from '../../guard/policy/lints.ts'
 import { deployment } from '../../service/contract/deployment.ts'
 import { addr } from '../../service/contract/scalars.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
-import { compilePolicy, type RolePolicy, sectionsOf } from '../policy/role-policy.ts'
+import { compilePolicy, type RolePolicy } from '../policy/role-policy.ts'
 import { farNumbersIn } from './far-numbers.ts'
 import type { Codes } from './functions.ts'
 import { lintsOf } from './lints.ts'
@@ -53,45 +51,7 @@ const staffed = pinned.extend({
     .default([]),
 })
 
-/**
- * Rewrite a policy file of version 1, by the deployment of a run configuration.
- * @returns the text of version 2, which is checked whole, and how many places differ; 0 for a file that is of version 2.
- * @throws RolekeeperError `config.unreadable`, `config.yaml` or `config.invalid`, one line with position and fix.
- */
-export function migrateFile(
-  file: string,
-  config: string,
-): { readonly text: string; readonly changed: number } {
-  const yaml = loadYaml(file)
-  const { assets } = checkYaml(loadYaml(config), pinned).deployment
-  const agent = agentOf(yaml)
-  const sections = sectionsOf(agent, assets)
-  const text = readFileSync(file, 'utf8')
-  if (Reflect.get(Object(yaml.value), 'version') === '2') return { text, changed: 0 }
-  const { text: migrated, changed } = migratePolicy(yaml, text, policySchema(agent.role, sections), assets)
-  try {
-    checkPolicy(parseYaml(file, migrated), agent.role, sections)
-  } catch (error) {
-    throw error instanceof RolekeeperError ? withExample(error, file, agent.role) : error
-  }
-  return { text: migrated, changed }
-}
-
 const SHIPPED = fileURLToPath(new URL('../../../policies/', import.meta.url))
-
-/** Say of what an old policy never had what the one that is shipped says there. */
-function withExample(error: RolekeeperError, file: string, role: string): RolekeeperError {
-  const { code, shortMessage, facts, retry } = error
-  const path = String(facts.path)
-  const shipped = loadWithIncludes(join(SHIPPED, `${role}.yaml`)).value
-  const value = path.split('.').reduce<unknown>((inner, name) => membersOf(inner)[name], shipped)
-  if (value === undefined || !shortMessage.includes(`${path} is missing`)) return error
-  return new RolekeeperError(code, shortMessage, {
-    fix: `version 1 had none: write it into ${file} with its units and migrate again, for example ${path.split('.').at(-1)}: ${JSON.stringify(value)}`,
-    facts,
-    retry,
-  })
-}
 
 /**
  * Read and compile a policy file as the run configuration's agent of it does, of which no secret has to be there; for a file

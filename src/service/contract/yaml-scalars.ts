@@ -6,9 +6,6 @@ import {
   type Denomination,
   DURATION,
   duration,
-  exactNative,
-  exactTokens,
-  exactUsd,
   GAS,
   NATIVE,
   NUMBER,
@@ -20,27 +17,20 @@ import {
   unitsOf,
 } from '../../units.ts'
 
-/** How digits of a file of version 1 are written today: `asset` is the token that they may be of. Null: of which is it? */
-type Rewrite = (digits: bigint, asset: Denomination | null) => string | null
-
-/** What each amount of a schema says of itself: `policy migrate` follows it. Found at the text that is parsed. */
-export const amounts = z.registry<{ readonly rewrite: Rewrite }>()
-
-type Quantity = { readonly units: Units; readonly example: string; readonly rewrite: Rewrite }
+type Quantity = { readonly units: Units; readonly example: string }
 
 const FLOAT_EXACT = BigInt(Number.MAX_SAFE_INTEGER)
 const escaped = (unit: string) => unit.replace(/[^A-Za-z0-9]/g, '\\$&')
 const listed = (units: Units) => [...units.keys()].join(', ')
 
 /** An amount with its unit, as bigint in the smallest one, as large as a word of the chain holds. Pure. */
-const quantity = ({ units, example, rewrite }: Quantity) => {
+const quantity = ({ units, example }: Quantity) => {
   const unit = units.size === 0 ? '\\S{1,32}' : `(?:${[...units.keys()].map(escaped).join('|')})`
   return z
     .string()
     .regex(new RegExp(`^${NUMBER} ${unit}$`), {
       error: `expected an amount with its unit (${listed(units)}), for example "${example}"`,
     })
-    .register(amounts, { rewrite })
     .transform((text, context) => {
       const parsed = parseAmount(text, units)
       if (parsed.ok && parsed.amount < 2n ** 256n) return parsed.amount
@@ -59,56 +49,47 @@ const bounded = (shape: Quantity, [min, max]: readonly [number, number], print: 
     .transform(Number)
 
 /** An amount of US dollars, in millionths. Pure. */
-export const usdMicros = () => quantity({ units: USD, example: '1,000 USD', rewrite: exactUsd })
+export const usdMicros = () => quantity({ units: USD, example: '1,000 USD' })
 
 /** An amount of US dollars above 0, in millionths. Pure. */
 export const positiveUsdMicros = () =>
   usdMicros().refine((value) => value > 0n, { error: 'expected more than 0 USD' })
 
 /** An amount of the native coin, in wei. Pure. */
-export const wei = () => quantity({ units: NATIVE, example: '0.02 ETH', rewrite: exactNative })
+export const wei = () => quantity({ units: NATIVE, example: '0.02 ETH' })
 
 /** An amount of gas. Pure. */
-export const gasAmount = () =>
-  quantity({ units: GAS, example: '120,000 gas', rewrite: (it) => counted(it, 'gas') })
+export const gasAmount = () => quantity({ units: GAS, example: '120,000 gas' })
 
 /** An amount of gas above 0. Pure. */
 export const positiveGas = () =>
   gasAmount().refine((value) => value > 0n, { error: 'expected more than 0 gas' })
 
 /** Blocks of the chain, within bounds. Pure. */
-export const blocks = (min: number, max: number) => {
-  const print = (value: bigint | number) => counted(value, 'blocks')
-  return bounded({ units: BLOCKS, example: '3 blocks', rewrite: print }, [min, max], print)
-}
+export const blocks = (min: number, max: number) =>
+  bounded({ units: BLOCKS, example: '3 blocks' }, [min, max], (value) => counted(value, 'blocks'))
 
 /** A part of a whole, in basis points; a whole is 10000. Pure. */
 export const bps = (min = 0, max = 10_000) =>
-  bounded({ units: PERCENT, example: '1.25 %', rewrite: percent }, [min, max], percent)
+  bounded({ units: PERCENT, example: '1.25 %' }, [min, max], percent)
 
 /** A length of time, in milliseconds, within bounds. Pure. */
 export const milliseconds = (min: number, max: number) =>
-  bounded({ units: DURATION, example: '20 s', rewrite: duration }, [min, max], duration)
+  bounded({ units: DURATION, example: '20 s' }, [min, max], duration)
 
 const SECONDS: Units = new Map(
   [...DURATION].flatMap(([unit, ms]) => (ms < 1_000n ? [] : [[unit, ms / 1_000n]])),
 )
 /** A length of time, in seconds, within bounds. Pure. */
-export const seconds = (min: number, max: number) => {
-  const print = (value: bigint | number) => duration(BigInt(value) * 1_000n)
-  return bounded({ units: SECONDS, example: '15 min', rewrite: print }, [min, max], print)
-}
+export const seconds = (min: number, max: number) =>
+  bounded({ units: SECONDS, example: '15 min' }, [min, max], (value) => duration(BigInt(value) * 1_000n))
 
 /**
  * An amount of a token of the deployment, in its base units. Without any asset, as editors check it, no amount is
  * understood. Pure.
  */
 export const assetAmount = (assets: readonly Denomination[]) =>
-  quantity({
-    units: unitsOf(assets),
-    example: `25 ${assets[0]?.symbol ?? 'sBTC'}`,
-    rewrite: (digits, asset) => (asset === null ? null : exactTokens(digits, asset)),
-  })
+  quantity({ units: unitsOf(assets), example: `25 ${assets[0]?.symbol ?? 'sBTC'}` })
 
 /** An amount of a token above 0. Pure. */
 export const positiveAssets = (assets: readonly Denomination[]) =>
@@ -157,9 +138,6 @@ const UNIT_WORDS = /(?:UsdMicros|Bps|Seconds|Wei|Assets|Blocks|Ms|S)(?=[A-Z]|$)/
 /** A setting's name in a file: as in our code, without its unit, because the value states it. Pure. */
 const inFile = (name: string) => name.replace(UNIT_WORDS, '')
 
-/** What each mapping of settings is called in our code, by its name in a file: `policy migrate` follows it. */
-export const settingNames = z.registry<{ readonly names: Readonly<Record<string, string>> }>()
-
 /**
  * A mapping of settings, strict: `repayUsdMicrosMax: usdMicros()` reads `repayMax: "100,000 USD"`. `names` are those
  * in files which are not simply the code's without the unit. Pure.
@@ -171,7 +149,6 @@ export function settings<S extends z.ZodRawShape>(shape: S, names: Partial<Recor
   const file = Object.fromEntries(pairs.map(([name, code]) => [name, shape[code] as z.ZodType]))
   return z
     .strictObject(file)
-    .register(settingNames, { names: codeNames })
     .transform(
       (values) =>
         Object.fromEntries(

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toFunctionSelector } from 'viem'
@@ -8,62 +8,15 @@ import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { type AgentConfig, loadRunConfig } from '../../../src/config/config.ts'
 import { createPersonKey } from '../../../src/guard/approval/person-key.ts'
 import { loadRolePolicy, positionOf } from '../../../src/keeper/policy/role-policy.ts'
-import { checkFile, migrateFile } from '../../../src/keeper/policy-tools/file.ts'
+import { checkFile } from '../../../src/keeper/policy-tools/file.ts'
 
 const CONFIG = 'config/example.yaml'
-const VERSION_1 = readFileSync(new URL('policy-version-1.yaml', import.meta.url), 'utf8')
 
 const written = (text: string) => {
-  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-migrate-')), 'liquidator.yaml')
+  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-policy-')), 'liquidator.yaml')
   writeFileSync(file, text)
   return file
 }
-
-describe('a policy of version 1', () => {
-  it('gets its units, and keeps its comments and its layout', () => {
-    expect(migrateFile(written(VERSION_1), CONFIG).text).toMatchSnapshot()
-  })
-
-  it('is rewritten in place, once, and what was there is kept', async () => {
-    const file = written(VERSION_1)
-    let out = ''
-    const io = { out: (text: string) => (out += text), err: (text: string) => (out += text) }
-    const run = () =>
-      rolekeeper(['policy', 'migrate', file, '--config', CONFIG], {
-        ...io,
-        outIsTty: false,
-        errIsTty: false,
-        env: {},
-      })
-    expect(await run()).toBe(0)
-    expect(readFileSync(`${file}.old`, 'utf8')).toBe(VERSION_1)
-    expect(readFileSync(file, 'utf8')).toContain('repayMax: "100,000 USD"')
-    expect(await run()).toBe(0)
-    expect(out).toContain('is of version 2 already')
-    expect(readdirSync(join(file, '..')).toSorted()).toEqual(['liquidator.yaml', 'liquidator.yaml.old'])
-  })
-
-  it('is refused whole where a value is understood by nobody', () => {
-    expect(() => migrateFile(written(VERSION_1.replace('"450000"', '"4.5e5"')), CONFIG)).toThrow(
-      /liquidator\.yaml:\d+:\d+: strategy\.gas\.liquidateGas is "4\.5e5"; expected an amount with its unit \(gas\)/,
-    )
-    expect(() => migrateFile(written(VERSION_1.replace('cbBTC:', 'sBTC:')), CONFIG)).toThrow(
-      /liquidator\.yaml:12:\d+: 2500000000 is of a token that nothing here names/,
-    )
-    expect(() => migrateFile(written('role: cook'), CONFIG)).toThrow(
-      'role is "cook", no role of this release',
-    )
-  })
-
-  it('is said what to add, where version 1 had nothing of it, and is rewritten once that is there', () => {
-    const without = VERSION_1.replace(/^ {4}inventoryAssetsMax: .*\n/m, '')
-    expect(() => migrateFile(written(without), CONFIG)).toThrow(
-      /liquidator\.yaml:106:3: guard\.sanity\.inventoryMax is missing; .* Fix: version 1 had none: write it into .*liquidator\.yaml with its units and migrate again, for example inventoryMax: \{"sBTC":"5 sBTC","sETH":"100 sETH"\}$/,
-    )
-    const added = without.replace('  sanity:\n', '  sanity:\n    inventoryMax: {"cbBTC":"5 cbBTC"}\n')
-    expect(migrateFile(written(added), CONFIG).text).toContain('    inventoryMax: {"cbBTC":"5 cbBTC"}\n')
-  })
-})
 
 // The shipped one, for the tokens of the example.
 const shipped = readFileSync('policies/liquidator.yaml', 'utf8')

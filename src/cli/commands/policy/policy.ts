@@ -1,4 +1,3 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { printable } from '../../../errors.ts'
 import { KEY } from '../../orders/person-key.ts'
 import { command, type Io, unknownWord, usageError } from '../../parse/command.ts'
@@ -21,7 +20,6 @@ type PolicyOptions = {
 
 const VERBS: Readonly<Record<string, Verb>> = {
   check: { takes: ['FILE'], run: ([file = ''], { config }, io) => check(file, config, io) },
-  migrate: { takes: ['FILE'], run: ([file = ''], { config }, io) => migrate(file, config, io) },
   explain: {
     takes: ['FILE', 'PREPARED.json'],
     run: async ([file = '', prepared = ''], { config }, io) => {
@@ -64,7 +62,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
 export const policy = command({
   name: 'policy',
   usage:
-    'new ROLE FILE | check FILE | explain FILE PREPARED.json | test FILE | diff OLD NEW | approve OLD NEW | migrate FILE --config RUN',
+    'new ROLE FILE | check FILE | explain FILE PREPARED.json | test FILE | diff OLD NEW | approve OLD NEW --config RUN',
   help: `new: write a role's policy for the deployment of RUN into FILE, which must not be there: it proves that chain and service are
 what RUN says, reads prices, and asks for the rest on standard input; an answer may stand in the command too, as NAME=VALUE.
 check: load a policy as a start does, and say where and what is wrong with it, or binds nothing. Exits with 0 when
@@ -80,8 +78,6 @@ approve: the same, and with --hash approve exactly that change, into NEW.approva
 as many approvals as the quorum of OLD asks.
 test: judge by a policy the answers that the journal has of its role's newest workflows, and say which it would have cleared
 or refused other than was done then. Exits with 1 when any.
-migrate: rewrite a policy of version 1, whose amounts have no units, as version 2. Comments and layout stay; what was
-there is kept as FILE.old.
 RUN is a run configuration: its deployment says which contracts there are, and how many decimals each token has.
 
   rolekeeper policy check policies/liquidator.yaml --config config/production.yaml`,
@@ -140,18 +136,4 @@ async function check(file: string, config: string, io: Io): Promise<number> {
       `No node shows what is pinned at ${unread.join(', ')}: functions that may be there are compared by name alone.\n`,
     )
   return lints.length === 0 ? 0 : 1
-}
-
-async function migrate(file: string, config: string, io: Io): Promise<number> {
-  const { migrateFile } = await import('../../../keeper/policy-tools/file.ts')
-  const { text, changed } = migrateFile(file, config)
-  if (changed === 0) {
-    io.out(`${printable(file)} is of version 2 already.\n`)
-    return 0
-  }
-  writeFileSync(`${file}.old`, readFileSync(file), { flag: 'wx' })
-  writeFileSync(`${file}.new`, text)
-  renameSync(`${file}.new`, file)
-  io.out(`${printable(file)}: ${changed} places rewritten; ${printable(file)}.old is what was there.\n`)
-  return 0
 }
