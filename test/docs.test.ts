@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isAddress } from 'viem'
@@ -10,6 +9,7 @@ import { readSqliteJournal } from '../src/journal/sqlite/sqlite.ts'
 import { isHeld } from '../src/workflow/workflow.ts'
 import { QUIET_SEED } from './lab/conformance/quiet-story.ts'
 import { runCommand } from './support/commands.ts'
+import { newDirectory } from './support/directory.ts'
 import { removeDirectory } from './support/sandbox.ts'
 import { WAIT_MS_MAX } from './support/until.ts'
 
@@ -271,7 +271,7 @@ const interrupt = ({ pid }: ChildProcess) => pid !== undefined && process.kill(-
 
 /** Make a directory that is this checkout to a command, but whose state, policies and configurations are its own. */
 function makeCheckout(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-docs-'))
+  const directory = newDirectory()
   for (const part of ['agents', 'src', 'sandbox', 'package.json', 'node_modules'])
     symlinkSync(join(ROOT, part), join(directory, part))
   for (const part of ['policies', 'config'])

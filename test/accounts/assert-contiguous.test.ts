@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { assertContiguous } from '../../src/accounts/assert-contiguous.ts'
 import { pnl } from '../../src/cli/commands/pnl.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
+import { newDirectory } from '../support/directory.ts'
 import { SIGNER, TOKEN } from '../support/workflows.ts'
 
 const hashOf = (number: number) => `0x${String(number).padStart(64, '0')}` as const
@@ -81,7 +81,7 @@ it('refuses a page whose lines do not make its closing balance', () => {
 
 let directory = ''
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'whole-'))
+  directory = newDirectory()
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 

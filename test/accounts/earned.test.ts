@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { recordCases } from '../../src/accounts/record-cases.ts'
 import { type Accounts, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
+import { newDirectory } from '../support/directory.ts'
 import { HOUR_MS, hourPage, OF as SIGNERS } from '../support/hourly-pages.ts'
 import { proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -19,7 +18,7 @@ let accounts: Accounts
 let atHour: number
 let last: Page['from']
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'earned-'))
+  directory = newDirectory()
   journal = openSqliteJournal(directory)
   accounts = openAccounts(directory)
   atHour = 0

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { type Address, keccak256 } from 'viem'
 import { expect, it, onTestFinished } from 'vitest'
 import { addNextPage } from '../../src/accounts/next-page.ts'
@@ -12,6 +10,7 @@ import type { Deployment } from '../../src/service/contract/deployment.ts'
 import { nodesOf } from '../guard/scene.ts'
 import { by, eth, usd } from '../sandbox/contracts/world.ts'
 import { createFundWorld } from '../sandbox/fund-world.ts'
+import { newDirectory } from '../support/directory.ts'
 import { proposalOf, workflowOf } from '../support/workflows.ts'
 
 const lower = (address: Address): Address => `0x${address.slice(2).toLowerCase()}`
@@ -22,7 +21,7 @@ async function createFunds() {
   const world = await createFundWorld()
   const { fund, house, manager, admin, sUSD, sETH, client } = world
   const watched = await nodesOf(world)
-  const directory = mkdtempSync(join(tmpdir(), 'accounts-'))
+  const directory = newDirectory()
   const accounts = openAccounts(directory)
   onTestFinished(async () => {
     await accounts.close()

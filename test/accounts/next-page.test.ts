@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Address, Hex } from 'viem'
 import { zeroAddress, zeroHash } from 'viem'
@@ -15,6 +14,7 @@ import type { Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
 import { carryOut, createScene, liquidationOf, type Scene } from '../guard/scene.ts'
 import { by, eth, usd } from '../sandbox/contracts/world.ts'
+import { newDirectory } from '../support/directory.ts'
 import { inOrder } from '../support/in-order.ts'
 import { slotOf, workflowOf } from '../support/workflows.ts'
 
@@ -26,7 +26,7 @@ afterAll(() => scene?.stop())
 
 let [directory, accounts, done] = ['', {} as Accounts, [] as Workflow[]]
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'accounts-'))
+  directory = newDirectory()
   accounts = openAccounts(directory)
   done = []
   return async () => {

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Address } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { recordCases } from '../../src/accounts/record-cases.ts'
 import { type Line, openAccounts, type Page } from '../../src/journal/sqlite/accounts.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { runCommand } from '../support/commands.ts'
+import { newDirectory } from '../support/directory.ts'
 import { inOrder } from '../support/in-order.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../support/workflows.ts'
 
@@ -67,7 +66,7 @@ const bid = workflowOf('succeeded', {
 
 let directory = ''
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'experience-'))
+  directory = newDirectory()
   const journal = openSqliteJournal(directory)
   await journal.open(bid)
   const accounts = openAccounts(directory)

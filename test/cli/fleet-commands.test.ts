@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { heldUpText } from '../../src/cli/orders/held-up.ts'
@@ -13,6 +12,7 @@ import { present } from '../../src/journal/redis/seats/instances.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
 import type { Hold } from '../../src/workflow/workflow.ts'
 import { runCommand, writeFleetConfig } from '../support/commands.ts'
+import { newDirectory } from '../support/directory.ts'
 import { hurriedClock, LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, journalOf, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
@@ -34,7 +34,7 @@ let count = 0
 async function newFleet(port = redis.port) {
   count += 1
   const fleet = `main-${count}`
-  const directory = mkdtempSync(join(tmpdir(), 'machine-'))
+  const directory = newDirectory()
   const config = storeAt(port, fleet)
   await foundFleet(config)
   return { fleet, config, directory, file: writeFleetConfig({ port, fleet, directory }) }
@@ -154,7 +154,7 @@ it('founds none where this machine knows that there was one', async () => {
 
 it('kills and unkills every instance from a machine that has none, and says who has heard of it', async () => {
   const { config, fleet } = await newFleet()
-  const [here, there] = [mkdtempSync(join(tmpdir(), 'a-')), mkdtempSync(join(tmpdir(), 'b-'))]
+  const [here, there] = [newDirectory(), newDirectory()]
   const [one, two] = [start(config, 'one', here), start(config, 'two', there)]
   await until(() => expect([one.states, two.states].flat()).toEqual([null, null]))
   const file = writeFleetConfig({ port: redis.port, fleet, roster: ['one', 'two', 'three'] })
@@ -254,7 +254,7 @@ it('says what this machine knows of SAFE where Redis is away', async () => {
 })
 
 it('says so to a keeper that works alone, and to what it does not know', async () => {
-  const alone = mkdtempSync(join(tmpdir(), 'alone-'))
+  const alone = newDirectory()
   expect((await runCommand(['fleet', '--directory', alone])).err).toContain('fleet.none')
   expect((await runCommand(['fleet', 'lost', '--directory', alone])).code).toBe(2)
   expect((await runCommand(['fleet', '--yes', '--directory', alone])).code).toBe(2)
@@ -275,7 +275,7 @@ it('finds the directory of its machine where several share a configuration that 
 
 it('says of an approval that its role is paused in the fleet, from a machine where nothing is', async () => {
   const { file, fleet } = await newFleet()
-  const elsewhere = mkdtempSync(join(tmpdir(), 'machine-'))
+  const elsewhere = newDirectory()
   const place = await placeOf(
     { config: writeFleetConfig({ port: redis.port, fleet, directory: elsewhere }) },
     { env: {} },

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { leavePlace } from '../../src/cli/target/place.ts'
@@ -10,6 +9,7 @@ import { archiveFile, openArchiveDatabase } from '../../src/journal/sqlite/datab
 import { Records } from '../../src/journal/sqlite/records.ts'
 import { move } from '../../src/workflow/workflow.ts'
 import { runCommand, writeFleetConfig } from '../support/commands.ts'
+import { newDirectory } from '../support/directory.ts'
 import { inOrder } from '../support/in-order.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
@@ -21,7 +21,7 @@ const LIVE = 'a'.repeat(64)
 const OLD = 'b'.repeat(64)
 let redis: TestRedis
 let file: string
-const here = mkdtempSync(join(tmpdir(), 'here-'))
+const here = newDirectory()
 
 beforeAll(async () => {
   redis = await startRedis({ ...DURABLE })
@@ -34,7 +34,7 @@ beforeAll(async () => {
     password: 'env:REDIS_PASSWORD',
   })
   const store = openStore({ ...bare, instance: 'two' })
-  const there = mkdtempSync(join(tmpdir(), 'there-'))
+  const there = newDirectory()
   const onFailed = (failure: Error) => {
     throw failure
   }

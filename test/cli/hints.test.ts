@@ -1,12 +1,12 @@
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { lockDirectory } from '../../src/journal/directory/lock.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { runCommand } from '../support/commands.ts'
+import { newDirectory } from '../support/directory.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'hints-'))
+const directory = newDirectory()
 beforeAll(async () => {
   lockDirectory(directory).release()
   await openSqliteJournal(directory).close()
@@ -48,13 +48,13 @@ it.each([
   ['doctor'],
   ['plan'],
 ])('a directory that no keeper worked in is a mistake of the command line: %j %j', async (...args) => {
-  const nowhere = mkdtempSync(join(tmpdir(), 'hints-'))
+  const nowhere = newDirectory()
   const { code, err } = await runCommand([...args, '--directory', nowhere])
   expect([code, err]).toEqual([2, expect.stringMatching(/^error [\w.]+: [^\n]* Fix: [^\n]+\n$/)])
 })
 
 it('whose records were lost is none: what is asked about is not there', async () => {
-  const robbed = mkdtempSync(join(tmpdir(), 'hints-'))
+  const robbed = newDirectory()
   writeFileSync(join(robbed, 'watermark.log'), '')
   const { code, err } = await runCommand(['workflows', 'list', '--directory', robbed])
   expect([code, err]).toEqual([
@@ -64,7 +64,7 @@ it('whose records were lost is none: what is asked about is not there', async ()
 })
 
 it('an order to a stray directory leaves nothing there', async () => {
-  const stray = mkdtempSync(join(tmpdir(), 'hints-'))
+  const stray = newDirectory()
   const input = join(directory, 'input.json')
   writeFileSync(input, '{}')
   const args = ['submit', 'deposit', '--role', 'allocator', '--input', input, '--directory', stray]

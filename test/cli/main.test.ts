@@ -1,6 +1,5 @@
 import { type StdioOptions, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { rolekeeper as runLine } from '../../src/cli/dispatch.ts'
@@ -8,6 +7,7 @@ import { EXIT, EXIT_MEANINGS } from '../../src/cli/parse/exit-codes.ts'
 import { lockDirectory } from '../../src/journal/directory/lock.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { move, type Workflow } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 
 /** As a record of before texts were cleaned may have it. */
 const HOSTILE = 'turned \u202e around \u009b2J hidden \u{e0041}'
@@ -72,7 +72,7 @@ function spawned(args: readonly string[], stdio: StdioOptions = 'pipe'): Promise
   })
 }
 
-const folder = () => mkdtempSync(join(tmpdir(), 'rolekeeper-cli-'))
+const folder = () => newDirectory()
 
 describe('the command line', () => {
   it('shows its commands, and its version', async () => {

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -7,6 +6,7 @@ import { checkRunConfig, loadRunConfig, secretsOf } from '../../src/config/confi
 import { parseYaml } from '../../src/config/yaml.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { ASSUMPTIONS } from '../../src/service/contract/assumptions.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const EXAMPLE = 'config/example.yaml'
 const text = readFileSync(EXAMPLE, 'utf8')
@@ -378,7 +378,7 @@ describe('the run configuration', () => {
   })
 
   it('names a file that is not there, and one that is too large', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-config-'))
+    const folder = newDirectory()
     expect(() => loadRunConfig(join(folder, 'no.yaml'), deps)).toThrow(/no\.yaml cannot be read \(ENOENT\)/)
     const large = join(folder, 'large.yaml')
     writeFileSync(large, '#'.repeat(256 * 1024))

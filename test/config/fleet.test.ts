@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -8,11 +7,12 @@ import { agentsOf, seatsOf, storeConfigOf } from '../../src/config/fleet.ts'
 import { parseYaml } from '../../src/config/yaml.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { keysOf } from '../../src/journal/redis/link/keys.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const text = readFileSync('config/example.yaml', 'utf8')
 /** The example with what it has of a fleet uncommented. */
 const shared = text.replace(/^# journal:\n(#.*\n)+/m, (section) => section.replaceAll(/^# /gm, ''))
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-fleet-'))
+const folder = newDirectory()
 const CA = join(folder, 'ca.pem')
 /** Of no server; it ends in 2126. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
@@ -7,9 +6,10 @@ import { loadWithIncludes } from '../../src/config/include.ts'
 import { checkPolicy, locating } from '../../src/config/policy.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import { sectionsOf } from '../../src/keeper/policy/role-policy.ts'
+import { newDirectory } from '../support/directory.ts'
 import { TOKENS } from '../support/tokens.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-include-'))
+const folder = newDirectory()
 const write = (name: string, text: string) => {
   writeFileSync(join(folder, name), text)
   return join(folder, name)

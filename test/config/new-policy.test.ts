@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../agents/index.ts'
@@ -9,6 +8,7 @@ import { blanksOf, type NewPolicy, writePolicy } from '../../src/config/new-poli
 import { parseYaml } from '../../src/config/yaml.ts'
 import { compilePolicy } from '../../src/keeper/policy/role-policy.ts'
 import { deployment } from '../guard/kinds.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const SYMBOLS: Readonly<Record<string, string>> = { sUSD: 'USDC', sBTC: 'cbBTC', sETH: 'wstETH' }
 /** The same contracts under other names: nothing of the shipped policies' own is there. */
@@ -33,7 +33,7 @@ const asked: NewPolicy = {
   contracts: Object.fromEntries(deployment.contracts.map(({ name }) => [name, `our${name}`])),
   head: ['Of ours.'],
 }
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-new-policy-'))
+const folder = newDirectory()
 const templateOf = (role: string) => readFileSync(`policies/${role}.yaml`, 'utf8')
 
 /** What a start would make of a text, with what the shipped policies include. */

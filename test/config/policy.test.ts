@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadWithIncludes } from '../../src/config/include.ts'
 import { checkPolicy, editorSchema, policySchema } from '../../src/config/policy.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const amount = z
   .string()
@@ -29,7 +29,7 @@ approval: {}
 `
 
 const load = (text: string) => {
-  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-policy-')), 'liquidator.yaml')
+  const file = join(newDirectory(), 'liquidator.yaml')
   writeFileSync(file, text)
   return checkPolicy(loadWithIncludes(file), 'liquidator', sections)
 }

@@ -1,11 +1,11 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { sources, upstreamsOf } from '../../src/config/sources.ts'
+import { newDirectory } from '../support/directory.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sources-'))
+const folder = newDirectory()
 writeFileSync(join(folder, 'values.csv'), '')
 symlinkSync('values.csv', join(folder, 'link.csv'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,16 +1,14 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Done } from '../../agents/agent.ts'
 import { assessGain, rememberClaim } from '../../src/decide/gains.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
+import { newDirectory } from '../support/directory.ts'
 import { MARKET, proposalOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'gains-')))
+  journal = openSqliteJournal(newDirectory())
 })
 afterEach(() => journal.close())
 

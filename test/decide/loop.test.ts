@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../agents/agent.ts'
 import type { PriceSeen } from '../../agents/board.ts'
@@ -11,11 +8,12 @@ import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
 import { observation } from '../agents/liquidator/fixtures.ts'
+import { newDirectory } from '../support/directory.ts'
 import { proposalOf, SIGNER } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'duty-')))
+  journal = openSqliteJournal(newDirectory())
 })
 afterEach(() => journal.close())
 /** A look begins in the turn after its hint, and the one more in the turn after that. */

@@ -1,12 +1,10 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openProposal } from '../../src/decide/open.ts'
 import type { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { TERMINAL_STATES, type TerminalState } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 import { proposalOf, SIGNER, slotOf } from '../support/workflows.ts'
 
 let journal: Journal
@@ -15,7 +13,7 @@ let alarms: string[]
 const alarm = (error: RolekeeperError) => alarms.push(error.code)
 beforeEach(() => {
   alarms = []
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+  journal = openSqliteJournal(newDirectory())
   nowMs = 10_000
 })
 afterEach(() => journal.close())
@@ -76,7 +74,7 @@ describe('opening a proposal', () => {
     const found: Record<string, string> = {}
     for (const state of TERMINAL_STATES) {
       await journal.close()
-      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+      journal = openSqliteJournal(newDirectory())
       await end(state)
       nowMs += 2_000
       found[state] = await check()
@@ -103,7 +101,7 @@ describe('opening a proposal', () => {
     }
     for (const state of ['succeeded', 'unconfirmed', 'partial', 'shadowed', 'quarantined'] as const) {
       await journal.close()
-      journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'open-')))
+      journal = openSqliteJournal(newDirectory())
       await end(state)
       nowMs += 86_399_999
       const young = await again()

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
@@ -10,6 +9,7 @@ import { storeConfigOf } from '../../src/config/fleet.ts'
 import { foundFleet } from '../../src/journal/redis/link/generation.ts'
 import { linkOf, readPlace } from '../../src/ops/console/access.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
+import { newDirectory } from '../support/directory.ts'
 import {
   createKeeperScene,
   ENVIRONMENT,
@@ -93,7 +93,7 @@ beforeEach(async () => {
   redis = await startRedis(DURABLE)
   managers.vault.set('kv/keeper', { node: node.url, webhook: CANARY.webhook })
   managers.aws.set('keeper', JSON.stringify({ alarm: CANARY.alarmKey, service: ENVIRONMENT.TEST_SECRET_KEY }))
-  held = mkdtempSync(join(tmpdir(), 'held-'))
+  held = newDirectory()
   writeFileSync(join(held, 'redis'), CANARY.redis)
 })
 afterEach(async () => {

@@ -1,6 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it, onTestFailed } from 'vitest'
@@ -9,6 +8,7 @@ import { z } from 'zod'
 import { foundFleet } from '../../src/journal/redis/link/generation.ts'
 import { SHIPPED_ROLES } from '../../src/service/contract/roles.ts'
 import { QUIET_SEED } from '../lab/conformance/quiet-story.ts'
+import { newDirectory } from '../support/directory.ts'
 import { type RedisSettings, startRedis } from '../support/redis.ts'
 import { openStore, storeAt } from '../support/redis-fleet.ts'
 import { removeDirectory } from '../support/sandbox.ts'
@@ -93,7 +93,7 @@ it('mounts what is there, and lets Prometheus ask each keeper by the name that i
   expect(scrape_configs[0].static_configs[0].targets).toEqual(names.map((name) => `${name}:9464`))
 })
 
-const app = mkdtempSync(join(tmpdir(), 'rolekeeper-compose-'))
+const app = newDirectory()
 const ends: (() => unknown)[] = [() => removeDirectory(app)]
 afterAll(async () => {
   for (const end of ends.toReversed()) await end()

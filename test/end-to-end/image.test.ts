@@ -7,16 +7,15 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { delimiter, dirname, extname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { newDirectory } from '../support/directory.ts'
 import { removeDirectory, sandboxDirectory, startTestSandbox, type TestSandbox } from '../support/sandbox.ts'
 import { WAIT_MS_MAX } from '../support/until.ts'
 
@@ -85,7 +84,7 @@ const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 
 describe('what it copies, beside a sandbox, for a user who may write the folder of the records alone', () => {
-  const root = mkdtempSync(join(tmpdir(), 'rolekeeper-image-'))
+  const root = newDirectory()
   const [app, state, bin] = [join(root, 'app'), join(root, 'state'), join(root, 'bin')]
   const config = join(root, 'run.yaml')
   const directory = sandboxDirectory()

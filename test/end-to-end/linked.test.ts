@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { newDirectory } from '../support/directory.ts'
 
 it('has a name that npm lets nobody publish: `npx` finds no package of ours in any registry', () => {
   const { name, private: isPrivate } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -12,7 +12,7 @@ it('has a name that npm lets nobody publish: `npx` finds no package of ours in a
 })
 
 it('works from anywhere after `npm link`, which asks nobody, with the Node.js of its packages', () => {
-  const prefix = mkdtempSync(join(tmpdir(), 'linked-'))
+  const prefix = newDirectory()
   const linked = spawnSync('npm', ['link', '--offline', '--no-audit', '--no-fund', '--ignore-scripts'], {
     env: { ...process.env, npm_config_prefix: prefix },
     encoding: 'utf8',

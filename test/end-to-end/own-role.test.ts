@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -14,6 +13,7 @@ import { createServiceClient } from '../../src/service/client.ts'
 import { SERVICE_TIMEOUTS } from '../../src/service/http.ts'
 import { QUIET_SEED } from '../lab/conformance/quiet-story.ts'
 import { NOTHING_AROUND } from '../support/around.ts'
+import { newDirectory } from '../support/directory.ts'
 import { deployment, nodes, SIGNER, startManyBorrowers } from '../support/many-borrowers.ts'
 import { removeDirectory } from '../support/sandbox.ts'
 
@@ -36,7 +36,7 @@ const ended = z.object({
 
 let root: string
 beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), 'own-role-'))
+  root = newDirectory()
   for (const part of ['agents', 'src', 'sandbox', 'policies', 'package.json'])
     cpSync(part, join(root, part), { recursive: true })
   symlinkSync(join(process.cwd(), 'node_modules'), join(root, 'node_modules'))

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { EXIT } from '../../src/cli/parse/exit-codes.ts'
+import { newDirectory } from '../support/directory.ts'
 import { versionOf } from '../support/installed.ts'
 
 const unit = readFileSync('config/systemd/rolekeeper.service', 'utf8')
@@ -18,7 +18,7 @@ it('starts again after whatever a new start can help, for ever, and with the doc
   expect(of('ExecStart')).toEqual([`/opt/rolekeeper/src/cli/bin/rolekeeper run ${config}`])
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-unit-'))
+const folder = newDirectory()
 afterAll(() => rmSync(folder, { recursive: true }))
 
 it('is understood by systemd, which finds little that it may do', async () => {

@@ -1,5 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { endpointOf } from '../../src/config/redis.ts'
@@ -11,6 +10,7 @@ import { serverText } from '../../src/journal/redis/link/check.ts'
 import { openCommandLine } from '../../src/journal/redis/link/command-line.ts'
 import { foundFleet, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
 import { acquire, fence } from '../../src/journal/redis/seats/seat.ts'
+import { newDirectory } from '../support/directory.ts'
 import { hurriedClock, LONG_LEASE_MS, startInstance, type TestInstance } from '../support/fleet-instance.ts'
 import { type FleetTime, startFleetTime } from '../support/fleet-time.ts'
 import { type RedisSettings, startRedis, type TestRedis } from '../support/redis.ts'
@@ -124,8 +124,6 @@ async function startMember(
   return { ...each, control, directory, witnesses, barrier, crash }
 }
 
-const newDirectory = () => mkdtempSync(join(tmpdir(), 'fleet-'))
-
 async function newRedis(settings: RedisSettings = {}): Promise<TestRedis> {
   const redis = await startRedis({ ...DURABLE, ...settings })
   ends.push(redis.stop)
@@ -172,7 +170,7 @@ async function startBoth() {
 
 /** Restart a Redis on what it had at this moment: what is acknowledged meanwhile is gone. */
 async function rewind(redis: TestRedis, meanwhile: () => Promise<void>): Promise<void> {
-  const copy = mkdtempSync(join(tmpdir(), 'older-'))
+  const copy = newDirectory()
   cpSync(redis.directory, copy, { recursive: true })
   await meanwhile()
   await restart(redis, () => {

@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createFleetControl } from '../../src/fleet/doubts.ts'
@@ -8,6 +7,7 @@ import { amnesia } from '../../src/journal/redis/link/faults.ts'
 import { setForFleet } from '../../src/journal/redis/seats/controls.ts'
 import { beat, controlsOf } from '../../src/journal/redis/seats/seat.ts'
 import { readControl, setControl } from '../../src/ops/control.ts'
+import { newDirectory } from '../support/directory.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, newStore, takeSeat } from '../support/redis-fleet.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +30,7 @@ async function pair(port = redis.port) {
   let [count, now] = [0, 0]
   const failed: string[] = []
   const member = (instance: string) => {
-    const directory = mkdtempSync(join(tmpdir(), 'control-'))
+    const directory = newDirectory()
     const create = () =>
       createFleetControl({
         store,

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Evidence, readEvidence } from '../../src/fleet/evidence.ts'
 import { type ChainEvidence, gapOf, judge, type LeaveRequest, leavingOf } from '../../src/fleet/leave-safe.ts'
@@ -12,6 +9,7 @@ import { createRedisReads } from '../../src/journal/redis/records/reads.ts'
 import { setForFleet } from '../../src/journal/redis/seats/controls.ts'
 import { leaveSafe } from '../../src/journal/redis/seats/safe-sequence.ts'
 import { fence } from '../../src/journal/redis/seats/seat.ts'
+import { newDirectory } from '../support/directory.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { DURABLE, openStore, storeAt, takeSeat } from '../support/redis-fleet.ts'
 
@@ -161,7 +159,7 @@ describe('a fleet whose Redis was flushed', () => {
 
   /** An instance that passed a barrier, and finds it forgotten. */
   async function flushed(config: StoreConfig, forget: () => Promise<unknown>) {
-    const directory = mkdtempSync(join(tmpdir(), 'leave-'))
+    const directory = newDirectory()
     const witnesses = await openWitnesses(directory, [SEAT])
     const store = openStore(config)
     const held = await takeSeat(store, SEAT)

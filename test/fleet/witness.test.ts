@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { openWitness as open, type Witness } from '../../src/fleet/witness.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const opened: Witness[] = []
 afterEach(async () => {
@@ -16,7 +16,7 @@ const openWitness = async (path: string) => {
 }
 const gen = '0123456789abcdef'
 const run = 'f'.repeat(40)
-const folder = () => mkdtempSync(join(tmpdir(), 'witness-'))
+const folder = () => newDirectory()
 
 it('shows the newest of what it kept, however it ended', async () => {
   const path = folder()

@@ -1,28 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openJournal } from '../../src/journal/open.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
+import { newDirectory } from '../support/directory.ts'
 import { WAIT_MS_MAX } from '../support/until.ts'
 
 const source = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'disk-'))
+  directory = newDirectory()
 })
 
 /** Run a program in a process of its own, with files of at most `blocks` of 1,024 bytes: a full disk that it alone has. */

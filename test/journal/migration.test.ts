@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gunzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteJournal, readSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { isTerminal, PROGRESS_STATES, TERMINAL_STATES } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 
 /**
  * Written by the code of commit 832df81 (version 1): 23 workflows, at least one in each state, those in flight ordered,
@@ -16,7 +16,7 @@ const CHAIN = 31_337
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'migration-'))
+  directory = newDirectory()
   writeFileSync(join(directory, 'journal.sqlite'), gunzipSync(readFileSync(VERSION_1)))
 })
 

@@ -1,13 +1,11 @@
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
 import { get } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { answerText, createPersonKey, signText } from '../../src/guard/approval/person-key.ts'
 import { isProven, listenForReplies } from '../../src/keeper/replies.ts'
 import { readAnswers } from '../../src/ops/orders.ts'
 import { REPLIES_PATH } from '../../src/ops/reply-listener.ts'
+import { newDirectory } from '../support/directory.ts'
 import { freePort } from '../support/loopback.ts'
 
 const [anna, ben] = [createPersonKey(), createPersonKey()]
@@ -79,7 +77,7 @@ it('counts what an approver signed for exactly what waits, and nothing else', ()
 })
 
 it('takes a posted answer as one of a file, and tells a stranger nothing', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'replies-'))
+  const directory = newDirectory()
   const port = await freePort()
   const close = await listenForReplies(
     { directory, replies: { host: '127.0.0.1', port, publicHost: 'keeper.example' } },

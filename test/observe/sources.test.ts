@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSources, type Sources } from '../../src/observe/sources.ts'
+import { newDirectory } from '../support/directory.ts'
 import { WAIT_MS_MAX } from '../support/until.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
@@ -56,7 +56,7 @@ const server = createServer((request, response) => {
     response.end(BODY)
   } else answers[path]?.(response)
 })
-const folder = mkdtempSync(join(tmpdir(), 'sources-'))
+const folder = newDirectory()
 let sources: Sources
 
 beforeAll(async () => {

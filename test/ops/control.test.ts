@@ -1,13 +1,4 @@
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { refuse } from '../../src/errors.ts'
@@ -22,6 +13,7 @@ import {
 } from '../../src/ops/control.ts'
 import { controlEvents } from '../../src/ops/control-event.ts'
 import { directoryText } from '../../src/ops/directory.ts'
+import { newDirectory } from '../support/directory.ts'
 
 const ANNA = { by: 'anna@ops-1', atMs: 1_000, reason: 'a bad oracle' }
 const BEN = { by: 'ben@ops-2', atMs: 2_000, reason: null }
@@ -29,7 +21,7 @@ const UNKNOWN = { by: null, atMs: expect.any(Number), reason: null }
 
 let directory = ''
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'rolekeeper-control-'))
+  directory = newDirectory()
 })
 
 it('reads nothing ordered in a directory without the files', () => {
@@ -90,7 +82,7 @@ it('says of each switch that came, went or changed who did it and why, and of a 
     return { now, events: controlEvents(now, before.pulled, takes, 5_000) }
   }
   setControl(directory, 'pause', true, { role: 'allocator', ...BEN })
-  const one = look(readControl(mkdtempSync(join(tmpdir(), 'free-'))))
+  const one = look(readControl(newDirectory()))
   const times = { at: '1970-01-01T00:00:05.000Z', givenAt: '1970-01-01T00:00:02.000Z' }
   const { atMs: _, ...who } = BEN
   expect(one.events).toEqual([{ type: 'control', ...times, verb: 'pause', role: 'allocator', ...who }])

@@ -1,12 +1,10 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { fileMail, fileOutgoing } from '../../src/ops/mail.ts'
+import { newDirectory } from '../support/directory.ts'
 import { BY, HASH, held, mailContract } from './mail-contract.ts'
 
 async function open() {
-  const directory = mkdtempSync(join(tmpdir(), 'mail-'))
+  const directory = newDirectory()
   const values = new Map<string, string>()
   const journal = {
     getValue: async (key: string) => values.get(key) ?? null,

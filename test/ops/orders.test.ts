@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
@@ -24,10 +15,11 @@ import {
   writeSignerOrder,
   writeSubmission,
 } from '../../src/ops/orders.ts'
+import { newDirectory } from '../support/directory.ts'
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'orders-'))
+  directory = newDirectory()
 })
 const ID = '0123456789abcdef0123456789abcdef'
 const UUID = '11111111-2222-4333-8444-555555555555'

@@ -1,19 +1,17 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { type ClaimDeps, claim } from '../../src/pipeline/claim.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../support/workflows.ts'
 
 const CHAIN = 31_337
 let journal: Journal
 beforeEach(async () => {
-  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'claim-'))))
+  journal = frozenJournal(openSqliteJournal(newDirectory()))
   await journal.adoptNonce(CHAIN, SIGNER, 7)
 })
 afterEach(() => journal.close())

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { numberToHex } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Journal } from '../../src/journal/journal.ts'
@@ -9,6 +6,7 @@ import { type ConcludeDeps, conclude } from '../../src/pipeline/conclude.ts'
 import { revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
 import {
   attemptOf,
@@ -23,7 +21,7 @@ import {
 
 let journal: Journal
 beforeEach(async () => {
-  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+  journal = frozenJournal(openSqliteJournal(newDirectory()))
   await journal.adoptNonce(31_337, SIGNER, 7)
 })
 afterEach(() => journal.close())
@@ -247,7 +245,7 @@ describe('concluding a failure', () => {
     ]
     for (const [state, slots] of cases) {
       await journal.close()
-      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+      journal = frozenJournal(openSqliteJournal(newDirectory()))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       expect(await concluded(slots)).toMatchObject({ state })
@@ -261,7 +259,7 @@ describe('concluding a failure', () => {
   it('first takes back an approval that stands, that cannot be read, or that a node answers with 0x, at a nonce of its own', async () => {
     for (const allowance of [1n, null, '0x'] as const) {
       await journal.close()
-      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+      journal = frozenJournal(openSqliteJournal(newDirectory()))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       setup.world.allowance = allowance
@@ -303,7 +301,7 @@ describe('concluding a failure', () => {
       [null, 'in_flight', 0],
     ] as const) {
       await journal.close()
-      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+      journal = frozenJournal(openSqliteJournal(newDirectory()))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       setup.world.allowance = allowance
@@ -349,7 +347,7 @@ describe('concluding a failure', () => {
     expect(await concluded([...failed(), revoked(2), revoked(3)])).toMatchObject({ state: 'in_flight' })
     expect(setup.world.alarms).toEqual([])
     await journal.close()
-    journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+    journal = frozenJournal(openSqliteJournal(newDirectory()))
     await journal.adoptNonce(31_337, SIGNER, 7)
     setup = createWorld()
     setup.world.allowance = 1n
@@ -369,7 +367,7 @@ describe('concluding a failure', () => {
     const quarantined = { atMs: 1, note: { check: 'three_strikes', message: 'thrice' } }
     for (const last of [finalSlot(1, {}), finalSlot(1, { purpose: 'noop' }, { closing: 'quarantined' })]) {
       await journal.close()
-      journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'conclude-'))))
+      journal = frozenJournal(openSqliteJournal(newDirectory()))
       await journal.adoptNonce(31_337, SIGNER, 7)
       setup = createWorld()
       setup.world.allowance = 1n

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
@@ -8,12 +5,13 @@ import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { type PipelineDeps, run, type Stage, type Stages, step } from '../../src/pipeline/pipeline.ts'
 import { moved, wait } from '../../src/workflow/step.ts'
 import { move, TERMINAL_STATES, type Workflow, type WorkflowState } from '../../src/workflow/workflow.ts'
+import { newDirectory } from '../support/directory.ts'
 import { frozenJournal } from '../support/frozen-journal.ts'
 import { MARKET, slotOf, TOKEN, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
 beforeEach(() => {
-  journal = frozenJournal(openSqliteJournal(mkdtempSync(join(tmpdir(), 'pipeline-'))))
+  journal = frozenJournal(openSqliteJournal(newDirectory()))
 })
 afterEach(() => journal.close())
 

@@ -1,11 +1,9 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { type RegisterDeps, registerDue, registrations } from '../../src/pipeline/register.ts'
+import { newDirectory } from '../support/directory.ts'
 import { attemptOf, proposalOf, slotOf, workflowOf } from '../support/workflows.ts'
 
 let journal: Journal
@@ -28,7 +26,7 @@ const put = (count: number) =>
   )
 
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'register-')))
+  journal = openSqliteJournal(newDirectory())
   nowMs = 1_000
   posts = []
   refused = []

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type BrowserContext, chromium } from 'playwright-core'
+import { newDirectory } from './directory.ts'
 import { WAIT_MS_MAX } from './until.ts'
 
 const run = promisify(execFile)
@@ -48,7 +47,7 @@ export type Browser = { readonly context: BrowserContext; readonly close: () => 
 
 /** Start Chromium. */
 export async function startBrowser(): Promise<Browser> {
-  const profile = mkdtempSync(join(tmpdir(), 'chromium-'))
+  const profile = newDirectory()
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: await chromiumPath(),
     // A container has neither a user namespace for its sandbox nor a graphics card.

@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolekeeper } from '../../src/cli/dispatch.ts'
 import type { Io } from '../../src/cli/parse/command.ts'
+import { newDirectory } from './directory.ts'
 import { SIGNER } from './workflows.ts'
 
 /** How a command ended, and what it wrote. */
@@ -40,7 +40,7 @@ type FleetFile = {
 
 /** Write the part of a fleet's run configuration that commands need, with one live liquidator. @returns its path. */
 export function writeFleetConfig({ port, fleet, directory, roster, password }: FleetFile): string {
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-config-'))
+  const folder = newDirectory()
   const file = join(folder, 'run.yaml')
   const secret = password === undefined ? '' : `, password: "${password}"`
   writeFileSync(

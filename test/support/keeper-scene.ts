@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, keccak256, parseEther, parseGwei, parseUnits } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
@@ -16,6 +15,7 @@ import type { KeeperEvent } from '../../src/ops/events.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { isWellKnown } from '../../src/sign/well-known.ts'
 import { BTC, createScene, ETH, type Scene, usd } from '../sandbox/indexer/scene.ts'
+import { newDirectory } from './directory.ts'
 import { poorDonor } from './donor.ts'
 import { policyOfOneOracle } from './policies.ts'
 
@@ -58,7 +58,7 @@ export type KeeperScene = {
 
 /** Start the scene: one block a second, as the sandbox has. Its KMS has a key for each signer; the first one is `signer`. */
 export async function createKeeperScene(signers = 2): Promise<KeeperScene> {
-  const directory = mkdtempSync(join(tmpdir(), 'keeper-'))
+  const directory = newDirectory()
   const scene = await createScene()
   const keys = Array.from({ length: signers }, (_, index) => ({
     id: `${String(index + 1).repeat(8)}-2222-4333-8444-555555555555`,

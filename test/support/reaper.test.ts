@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, it } from 'vitest'
+import { newDirectory } from './directory.ts'
 
 const SETUP = new URL('setup.ts', import.meta.url).href
 /** A test run that has started a process, which has started another, and one that knows only where it works; it says their ids. */
@@ -23,7 +23,7 @@ process.once('SIGUSR2', () => void end().then(() => process.exit(0)))
 `
 
 async function startRun(): Promise<{ run: ChildProcess; folder: string; ids: readonly number[] }> {
-  const file = join(mkdtempSync(join(tmpdir(), 'run-')), 'run.mjs')
+  const file = join(newDirectory(), 'run.mjs')
   writeFileSync(file, RUN)
   const run = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(createInterface({ input: run.stdout }), 'line')

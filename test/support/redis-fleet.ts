@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { endpointOf } from '../../src/config/redis.ts'
 import type { Witnesses } from '../../src/fleet/witnesses.ts'
 import { foundFleet, type LastKnown, type StoreConfig } from '../../src/journal/redis/link/generation.ts'
@@ -11,6 +8,7 @@ import { acquire, type Controls, readSeat, type SeatToken } from '../../src/jour
 import { Archive } from '../../src/journal/sqlite/archive.ts'
 import { archiveFile, openArchiveDatabase } from '../../src/journal/sqlite/database.ts'
 import { Records } from '../../src/journal/sqlite/records.ts'
+import { newDirectory } from './directory.ts'
 import { until } from './until.ts'
 import { SIGNER } from './workflows.ts'
 
@@ -60,7 +58,7 @@ export async function takeSeat(store: RedisStore, seat: string = SIGNER): Promis
 
 /** An archive in a directory of its own. */
 function newArchive(): Archive {
-  const directory = mkdtempSync(join(tmpdir(), 'archive-'))
+  const directory = newDirectory()
   const onFailed = (failure: Error) => {
     throw failure
   }

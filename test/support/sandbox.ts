@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { encodeFunctionData, parseUnits } from 'viem'
 import { priceOracleAbi } from '../../sandbox/contracts/abis.ts'
 import { type MarketName, marketContracts } from '../../sandbox/deploy/markets.ts'
@@ -9,6 +7,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import { createBorrowerCalls } from '../../sandbox/story/borrower.ts'
 import { SCENARIOS } from '../../sandbox/story/scenarios.ts'
 import { systemClock } from '../../src/clock.ts'
+import { newDirectory } from './directory.ts'
 
 /** A whole sandbox whose weather rests, so that a test tells the story. */
 export type TestSandbox = Sandbox & {
@@ -22,7 +21,7 @@ export type TestSandbox = Sandbox & {
 }
 
 /** Make a directory for a sandbox; the caller removes it. */
-export const sandboxDirectory = () => mkdtempSync(join(tmpdir(), 'rolekeeper-sandbox-'))
+export const sandboxDirectory = () => newDirectory()
 
 /** Fail the run for a trouble that the world goes on from, so that no other test waits for a world that ended. */
 export const failRun = (cause: unknown): void =>

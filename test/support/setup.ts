@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, statfsSync } from 'node:fs'
+import { chmodSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromiumPath } from './chromium.ts'
+import { newDirectory } from './directory.ts'
 import { promtool } from './prometheus.ts'
 import { redisServer } from './redis.ts'
 
@@ -27,7 +27,7 @@ export default async function setup(): Promise<() => Promise<void>> {
     console.error(error.message)
     process.exit(1)
   }
-  const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-'))
+  const folder = newDirectory()
   // Some tests run a program as another user.
   chmodSync(folder, 0o711)
   // In a session of its own: what ends this run, Ctrl-C too, does not end it.

@@ -1,15 +1,15 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { countAnswers } from '../../../src/guard/approval/approvers.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { listenOnLoopback } from '../../support/loopback.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'alarms-'))
+const directory = newDirectory()
 const told: unknown[] = []
 const server = createServer(async (request, response) => {
   told.push(await json(request))

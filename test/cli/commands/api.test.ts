@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { openApiDocument } from '../../../src/service/contract/openapi.ts'
 import { json, startScripted } from '../../service/scripted-service.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'api-'))
+const folder = newDirectory()
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const diff = (...args: readonly string[]) => runCommand(['api', 'diff', ...args])

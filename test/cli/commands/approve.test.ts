@@ -1,5 +1,5 @@
-import { chmodSync, mkdtempSync } from 'node:fs'
-import { hostname, tmpdir, userInfo } from 'node:os'
+import { chmodSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { approve } from '../../../src/cli/commands/approve.ts'
@@ -11,9 +11,10 @@ import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { setControl } from '../../../src/ops/control.ts'
 import { readAnswers } from '../../../src/ops/orders.ts'
 import { capture } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { proposalOf, SIGNER, workflowOf } from '../../support/workflows.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'cli-approve-'))
+const directory = newDirectory()
 const run = (...args: string[]) => capture((io) => approve(['--directory', directory, ...args], io))
 
 const open = workflowOf('discovered', {

@@ -1,13 +1,11 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openAudit } from '../../../src/ops/audit/log.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 /** A directory whose audit names a liquidator, and a role of somebody's own. */
 async function audited(): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'audit-'))
+  const directory = newDirectory()
   const log = await openAudit(directory, {
     nowMs: Date.now,
     monotonicMs: () => 0,

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 
-const folder = () => mkdtempSync(join(tmpdir(), 'console-'))
+const folder = () => newDirectory()
 
 it('ends with 2 beside a stray directory, and leaves it as it is', async () => {
   const directory = folder()

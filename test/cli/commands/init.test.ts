@@ -1,18 +1,18 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadRunConfig } from '../../../src/config/config.ts'
 import { HAND_ROLES, ROLES } from '../../../src/service/contract/roles.ts'
 import { startWard, type Ward } from '../../keeper/doctor/ward.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { examineInTime } from '../../support/examine.ts'
 
 let ward: Ward
 let folder: string
 beforeAll(async () => {
   ward = await startWard()
-  folder = mkdtempSync(join(tmpdir(), 'init-'))
+  folder = newDirectory()
 })
 afterAll(async () => {
   await ward?.stop()

@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { decide } from '../../../agents/nav-reporter/decide.ts'
@@ -19,9 +18,10 @@ import {
 } from '../../agents/nav-reporter/fixtures.ts'
 import { look } from '../../agents/nav-reporter/world.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-nav-'))
+const directory = newDirectory()
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 const nav = (...args: readonly string[]) => runCommand(['nav', ...args])
@@ -63,7 +63,7 @@ describe('nav verify', () => {
   })
 
   it('needs a copy of the folder and nothing else', async () => {
-    const copies = mkdtempSync(join(tmpdir(), 'rolekeeper-copy-'))
+    const copies = newDirectory()
     const copy = join(copies, folder.slice(-64))
     cpSync(folder, copy, { recursive: true })
     expect(await nav('verify', '--pack', copy)).toMatchObject({ code: 0 })

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pnl } from '../../../src/cli/commands/pnl.ts'
 import { reportTable } from '../../../src/cli/output/pnl-tables.ts'
@@ -9,6 +7,7 @@ import { type Line, openAccounts, type Page } from '../../../src/journal/sqlite/
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { endedMoney } from '../../../src/keeper/money/run-money.ts'
 import { capture } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { MARKET, proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
 const COIN = `0x${'c0'.repeat(20)}` as const
@@ -55,7 +54,7 @@ const page = (
 
 let directory = ''
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'cli-pnl-'))
+  directory = newDirectory()
   const journal = openSqliteJournal(directory)
   await journal.open(
     workflowOf('succeeded', { id: ID, proposal: proposalOf({ gainUsdMicros: 40_000_000n }) }),
@@ -138,7 +137,7 @@ it('says of each opportunity what was said, what came, and by the prices of whic
 
 it('names what the journal does not have, as where it was restored from before it', async () => {
   const missing = line({ assets: 3_000_000n, workflowId: 'b'.repeat(32), counterparty: COIN })
-  const place = mkdtempSync(join(tmpdir(), 'cli-pnl-missing-'))
+  const place = newDirectory()
   const [journal, accounts] = [openSqliteJournal(place), openAccounts(place)]
   await journal.close()
   for (const each of [page(1, 0n, []), page(2, 3_000_000n, [missing])]) await accounts.add(each)

@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
@@ -8,6 +7,7 @@ import { loadWithIncludes } from '../../../src/config/include.ts'
 import { checkPolicy } from '../../../src/config/policy.ts'
 import { sectionsOf } from '../../../src/keeper/policy/role-policy.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { TOKENS } from '../../support/tokens.ts'
 
 it('describes the policy of every role, and the run configuration, down to each limit', async () => {
@@ -37,7 +37,7 @@ it('accepts every policy of this repository', () => {
 })
 
 it('says which folder it cannot make where --out is a file', async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'schemas-')), 'j.json')
+  const file = join(newDirectory(), 'j.json')
   writeFileSync(file, '{}')
   expect(await runCommand(['schemas', '--out', file])).toEqual({
     code: 2,

@@ -1,14 +1,12 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { shadow } from '../../../src/cli/commands/shadow.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { type Mark, move, type ShadowVerdict } from '../../../src/workflow/workflow.ts'
 import { capture } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { proposalOf, workflowOf } from '../../support/workflows.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'cli-shadow-'))
+const directory = newDirectory()
 const run = async (...args: string[]) =>
   (await capture((io) => shadow(['--directory', directory, ...args], io))).out
 

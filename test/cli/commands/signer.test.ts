@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { signer } from '../../../src/cli/commands/signer.ts'
@@ -14,6 +13,7 @@ import { takeSignerOrders } from '../../../src/keeper/signer/orders.ts'
 import { fileMail } from '../../../src/ops/mail.ts'
 import { forgetOrder, type SignerOrder, writeSignerOrder } from '../../../src/ops/orders.ts'
 import { createSigners, hashOfReasons } from '../../../src/pipeline/transactions/safe.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -30,7 +30,7 @@ const io = {
   env: {},
 }
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'signer-'))
+  directory = newDirectory()
   journal = openSqliteJournal(directory)
   out = ''
 })

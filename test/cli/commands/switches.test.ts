@@ -1,14 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir, userInfo } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { lockDirectory } from '../../../src/journal/directory/lock.ts'
 import { leavePresence } from '../../../src/journal/directory/presence.ts'
 import { readControl } from '../../../src/ops/control.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const ME = `${userInfo().username}@${hostname()}`
-const folder = () => mkdtempSync(join(tmpdir(), 'switches-'))
+const folder = () => newDirectory()
 const ends: (() => void)[] = []
 afterEach(() => {
   for (const end of ends.splice(0)) end()

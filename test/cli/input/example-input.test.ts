@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
@@ -17,6 +16,7 @@ import { VAULT } from '../../guard/fixtures.ts'
 import { deployment } from '../../guard/kinds.ts'
 import { CHANNEL } from '../../guard/kinds-by-hand.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { policyFileOf } from '../../support/policies.ts'
 
 it.each(WORKFLOW_TYPES)('%s takes its example whole, and nothing more or less than that', (type) => {
@@ -78,7 +78,7 @@ it('moves from the first market to the second where there are two, and names non
 })
 
 it('knows nothing where there is no run configuration, and says so of one that is named', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-example-'))
+  const directory = newDirectory()
   expect(ownConfigAt({ directory }, 'allocator')).toBeNull()
   expect(() => exampleIn('deposit', 'allocator', join(directory, 'run.yaml'))).toThrow('run.yaml')
 })
@@ -106,7 +106,7 @@ const BY_HAND = WORKFLOW_TYPES.flatMap((type) => {
 function everyRole(): string {
   const text = (pins: readonly object[]) =>
     JSON.parse(JSON.stringify(pins), (key, value) => (key === 'decimals' ? String(value) : value))
-  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-example-')), 'run.yaml')
+  const file = join(newDirectory(), 'run.yaml')
   const config = {
     environment: 'sandbox',
     service: { assumptions: {} },
@@ -171,7 +171,7 @@ describe('an example of a role that is worked by hand', () => {
 })
 
 describe('an input in a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-input-'))
+  const folder = newDirectory()
   const type = 'role.vault_owner.vaultAllocate'
   const good = { vaultAddress: digit('a'), marketAddress: digit('b'), assets: '1' }
   const read = (text: string | Buffer, of: WorkflowType = type) => {

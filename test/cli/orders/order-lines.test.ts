@@ -1,15 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { orderLines } from '../../../src/cli/orders/order-lines.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { bound, freeze, SELF, STRANGER, VAULT } from '../../guard/fixtures.ts'
 import { answerOf, deployment, kindOf } from '../../guard/kinds.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { policyFileOf } from '../../support/policies.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-order-'))
+const folder = newDirectory()
 const configured = (name: string, address: string) => {
   const file = join(folder, name)
   const config = {

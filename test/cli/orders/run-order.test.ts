@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 
-const folder = () => mkdtempSync(join(tmpdir(), 'ended-'))
+const folder = () => newDirectory()
 
 describe.each(['plan', 'doctor'])('rolekeeper %s', (command) => {
   it('says of a sandbox that has ended how it is started again', async () => {

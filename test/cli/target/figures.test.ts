@@ -1,9 +1,9 @@
-import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { changeLines, deploymentAt } from '../../../src/cli/target/figures.ts'
 import { reasonText } from '../../../src/guard/explain/reason-text.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const [USDC, MARKET] = [`0x${'11'.repeat(20)}`, `0x${'33'.repeat(20)}`] as const
 const OTHER = `0x${'99'.repeat(20)}` as const
@@ -11,7 +11,7 @@ const place = { directory: 'config', file: '' }
 const known = deploymentAt({ config: 'config/example.yaml' }, place)
 
 it('knows the names of a sandbox that has ended by what it left', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'cli-figures-'))
+  const directory = newDirectory()
   expect(deploymentAt({ directory }, { directory, file: '' }).assets).toEqual([])
   mkdirSync(join(directory, 'sandbox'))
   copyFileSync('config/example.yaml', join(directory, 'sandbox', 'pins.json'))

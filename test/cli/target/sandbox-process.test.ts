@@ -1,16 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
 import { lockSandbox } from '../../../sandbox/files.ts'
 import { prepareDirectory, startSandboxProcess } from '../../../src/cli/target/sandbox-process.ts'
 import { lockDirectory } from '../../../src/journal/directory/lock.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 /** Start a program in the sandbox's place. */
 function start(source: string, seed?: number, waits = false, onProgress = () => {}) {
-  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-process-'))
+  const directory = newDirectory()
   const file = join(directory, 'program.mjs')
   writeFileSync(file, source)
   const said: string[] = []
@@ -139,7 +139,7 @@ it('ends a program that takes no notice', async () => {
 })
 
 it('forgets everything of a directory but its locks when it starts over, and not while another works in it', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-fresh-'))
+  const directory = newDirectory()
   const file = join(directory, 'journal.sqlite')
   writeFileSync(file, '')
   prepareDirectory(directory, false)

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createBatches } from '../../../src/chain/batches.ts'
@@ -11,6 +10,7 @@ import { storeConfigOf } from '../../../src/config/fleet.ts'
 import { loadPlace } from '../../../src/config/place.ts'
 import { openService } from '../../../src/keeper/startup/connect.ts'
 import { createLog } from '../../../src/ops/log.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { type SecretManagers, startSecretManagers } from '../../support/secret-managers.ts'
 
 /** What each request to the service and to the node came with: Authorization and path. */
@@ -18,7 +18,7 @@ const seen: string[] = []
 let there: SecretManagers
 let server: Server
 let port: number
-const folder = mkdtempSync(join(tmpdir(), 'rotation-'))
+const folder = newDirectory()
 const file = join(folder, 'run.yaml')
 
 beforeAll(async () => {

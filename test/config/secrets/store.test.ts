@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
@@ -8,11 +7,12 @@ import { referenceOf } from '../../../src/config/secrets/reference.ts'
 import { Secret } from '../../../src/config/secrets/secret.ts'
 import { openSecrets } from '../../../src/config/secrets/store.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { type SecretManagers, startSecretManagers } from '../../support/secret-managers.ts'
 
 let there: SecretManagers
 let managers: Managers
-const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
+const folder = newDirectory()
 
 beforeAll(async () => {
   there = await startSecretManagers('canary-token')

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { approval } from '../../../sandbox/service/workflows/intents.ts'
@@ -7,6 +6,7 @@ import { rolekeeper } from '../../../src/cli/dispatch.ts'
 import { explainPrepared } from '../../../src/guard/explain/explain.ts'
 import type { Ruleset } from '../../../src/guard/ruleset.ts'
 import { explainFile } from '../../../src/keeper/policy-tools/explain.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { policyFileOf } from '../../support/policies.ts'
 import {
   approve,
@@ -33,7 +33,7 @@ import { rulesetOf } from '../rules.ts'
 import { CASES } from '../shipped.ts'
 
 const POLICY = policyFileOf('liquidator')
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-explain-'))
+const folder = newDirectory()
 const written = (name: string, value: unknown) => {
   const file = join(folder, name)
   writeFileSync(

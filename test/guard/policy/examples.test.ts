@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -11,6 +10,7 @@ import { weaknessesIn } from '../../../src/guard/policy/lints.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
 import { sectionsOf } from '../../../src/keeper/policy/role-policy.ts'
 import { checkFile } from '../../../src/keeper/policy-tools/file.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { TOKENS } from '../../support/tokens.ts'
 import { deployment as pinned } from '../kinds.ts'
 
@@ -18,7 +18,7 @@ import { deployment as pinned } from '../kinds.ts'
 const [market, ...others] = pinned.markets
 const deployment = { ...pinned, markets: [{ ...market, name: 'btc' }, ...others] } as typeof pinned
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-examples-'))
+const folder = newDirectory()
 const CONFIG = join(folder, 'run.yaml')
 const assets = deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) }))
 const service = { assumptions: {} }

@@ -1,15 +1,15 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
 import { weaknessesIn } from '../../../src/guard/policy/lints.ts'
 import { checkFile } from '../../../src/keeper/policy-tools/file.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { policyFileOf } from '../../support/policies.ts'
 import { deployment } from '../kinds.ts'
 import { type RuleText, rulesetOf } from '../rules.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-lints-'))
+const folder = newDirectory()
 const assets = deployment.assets.map((asset) => ({ ...asset, decimals: String(asset.decimals) }))
 function configOf(name: string, vaults: readonly object[]): string {
   const file = join(folder, name)

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { lockDirectory } from '../../../src/journal/directory/lock.ts'
@@ -9,6 +8,7 @@ import {
   leavePresence,
   withoutRecords,
 } from '../../../src/journal/directory/presence.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const HERE = {
   pid: 1,
@@ -17,7 +17,7 @@ const HERE = {
   version: '1.0.0',
   roles: ['liquidator'],
 }
-const folder = () => mkdtempSync(join(tmpdir(), 'presence-'))
+const folder = () => newDirectory()
 
 it('finds no keeper in a stray directory or none, and makes nothing there', () => {
   const directory = folder()

@@ -1,5 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { requestKey } from '../../../src/journal/entered.ts'
@@ -10,6 +9,7 @@ import {
   type SqliteJournal,
 } from '../../../src/journal/sqlite/sqlite.ts'
 import { move, type Workflow } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { answerOf, attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -18,7 +18,7 @@ let directory: string
 let journal: SqliteJournal
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'archive-'))
+  directory = newDirectory()
   journal = openSqliteJournal(directory)
   await journal.adoptNonce(CHAIN, SIGNER, 0)
 })

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdtempSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { until, WAIT_MS_MAX } from '../../support/until.ts'
 
 const SQLITE = fileURLToPath(new URL('../../../src/journal/sqlite/sqlite.ts', import.meta.url))
@@ -15,7 +15,7 @@ const padding = (count: number) => String(Math.floor(count / 100) % 10).repeat(c
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'checkpoints-'))
+  directory = newDirectory()
 })
 
 const file = (suffix = '') => join(directory, `journal.sqlite${suffix}`)

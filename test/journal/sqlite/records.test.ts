@@ -1,7 +1,6 @@
-import fs, { mkdirSync, mkdtempSync, renameSync } from 'node:fs'
+import fs, { mkdirSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -9,6 +8,7 @@ import type { RolekeeperError } from '../../../src/errors.ts'
 import { failed } from '../../../src/journal/faults.ts'
 import { journalFile, openDatabase } from '../../../src/journal/sqlite/database.ts'
 import { decodeRecord, encodeRecord, Records } from '../../../src/journal/sqlite/records.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const SET = 'INSERT OR REPLACE INTO values_by_key (key, value) VALUES (?, ?)'
 const GET = 'SELECT value FROM values_by_key WHERE key = ?'
@@ -19,7 +19,7 @@ let failures: RolekeeperError[]
 const reopened = () =>
   new Records(openDatabase(directory), journalFile(directory), (failure) => failures.push(failure))
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'records-'))
+  directory = newDirectory()
   failures = []
   records = reopened()
 })
@@ -227,7 +227,7 @@ describe('records', () => {
 
   it('fail when their file is another by the time of a checkpoint', async () => {
     const told = Promise.withResolvers<RolekeeperError>()
-    const other = mkdtempSync(join(tmpdir(), 'records-'))
+    const other = newDirectory()
     const lost = new Records(openDatabase(other), journalFile(other), told.resolve)
     await lost.change(() => lost.run(SET, 'a', '1'))
     await lost.barrier()

@@ -1,5 +1,4 @@
-import { copyFileSync, mkdtempSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
@@ -8,6 +7,7 @@ import { failed } from '../../../src/journal/faults.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal, readSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { move } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { frozenJournal } from '../../support/frozen-journal.ts'
 import { until } from '../../support/until.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -29,10 +29,10 @@ const inDirectory = async (folder: string): Promise<JournalHouse> => {
   }
 }
 
-describeJournal('the SQLite journal', () => inDirectory(mkdtempSync(join(tmpdir(), 'journal-'))))
+describeJournal('the SQLite journal', () => inDirectory(newDirectory()))
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'journal-'))
+  directory = newDirectory()
   journal = frozenJournal(openSqliteJournal(directory))
 })
 
@@ -114,7 +114,7 @@ describe('a write of the SQLite journal', () => {
 
   it('is none once something outside the database says that its disk fails', async () => {
     const told: string[] = []
-    const failing = openSqliteJournal(mkdtempSync(join(tmpdir(), 'journal-')), ({ code }) => told.push(code))
+    const failing = openSqliteJournal(newDirectory(), ({ code }) => told.push(code))
     const failure = failed('file', 'it was removed')
     failing.fail(failure)
     await expect(failing.setValue('a', '1')).rejects.toBe(failure)
@@ -193,6 +193,6 @@ describe('a directory', () => {
   })
 
   it('without a journal says so', () => {
-    expect(() => readSqliteJournal(mkdtempSync(join(tmpdir(), 'empty-')))).toThrow(/There is no journal/)
+    expect(() => readSqliteJournal(newDirectory())).toThrow(/There is no journal/)
   })
 })

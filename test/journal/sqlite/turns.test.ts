@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DecisionRow } from '../../../src/journal/journal.ts'
@@ -8,12 +5,13 @@ import { Archive } from '../../../src/journal/sqlite/archive.ts'
 import { RecentReservations } from '../../../src/journal/sqlite/recent-reservations.ts'
 import { openSqliteJournal, type SqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
 const COUNT = 200
 let journal: SqliteJournal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'turns-')))
+  journal = openSqliteJournal(newDirectory())
 })
 afterEach(() => journal.close())
 

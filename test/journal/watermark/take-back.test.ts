@@ -1,12 +1,10 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { areHeld, takeBack } from '../../../src/journal/watermark/take-back.ts'
 import type { Mark } from '../../../src/journal/watermark/watermark.ts'
 import type { Inclusion, Slot } from '../../../src/workflow/slot.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const FIRST = attemptOf({ digest: `0x${'01'.repeat(32)}`, hash: `0x${'f1'.repeat(32)}`, state: 'sent' })
@@ -47,7 +45,7 @@ const mark: Mark = {
 
 let journal: Journal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'take-back-')))
+  journal = openSqliteJournal(newDirectory())
   onTestFinished(() => journal.close())
 })
 

@@ -2,18 +2,17 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { openWatermarkFile, type WatermarkLine } from '../../../src/journal/watermark/watermark-file.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const A = `0x${'aa'.repeat(32)}` as const
 const B = `0x${'bb'.repeat(32)}` as const
@@ -21,7 +20,7 @@ const NOTHING = { digests: [], text: '' }
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'watermark-file-'))
+  folder = newDirectory()
 })
 afterEach(() => void vi.restoreAllMocks())
 const file = (name: string) => join(folder, name)

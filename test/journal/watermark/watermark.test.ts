@@ -1,5 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Journal } from '../../../src/journal/journal.ts'
@@ -12,6 +11,7 @@ import {
   withWatermark,
 } from '../../../src/journal/watermark/watermark.ts'
 import { openWatermarkFile } from '../../../src/journal/watermark/watermark-file.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -33,7 +33,7 @@ const never = () => {
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'watermark-'))
+  folder = newDirectory()
 })
 
 describe('the file of a watermark', () => {

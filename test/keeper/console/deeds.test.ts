@@ -1,6 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, rmSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { approvalHash } from '../../../src/guard/approval/approval.ts'
 import { doDeed } from '../../../src/keeper/console/deeds.ts'
@@ -8,6 +6,7 @@ import type { Deed } from '../../../src/ops/console/server.ts'
 import { readControl } from '../../../src/ops/control.ts'
 import { readAnswers } from '../../../src/ops/orders.ts'
 import type { Hold, Workflow } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
 const BY = 'console session of ann@desk'
@@ -15,7 +14,7 @@ const NOW_MS = 1_000_000
 
 let directory = ''
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'deeds-'))
+  directory = newDirectory()
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 

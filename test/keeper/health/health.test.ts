@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { loadRunConfig } from '../../../src/config/config.ts'
@@ -10,6 +7,7 @@ import { startHealth } from '../../../src/keeper/health/health.ts'
 import { openRecords } from '../../../src/keeper/records/records.ts'
 import { createLog } from '../../../src/ops/log.ts'
 import { createMetrics } from '../../../src/ops/metrics/metrics.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const NOW_MS = 1_000
 const EXAMPLE = {
@@ -47,7 +45,7 @@ const REPORTS = {
 }
 
 it('claims nothing of service, keys, signers and decisions while nodes hang at a start', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'health-'))
+  const directory = newDirectory()
   const config = { directory, chain: { id: 1 }, agents: [] }
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const page = await startHealth({ host: '127.0.0.1', port: 0 }, REPORTS, STATUS, {
@@ -91,7 +89,7 @@ it('claims nothing of service, keys, signers and decisions while nodes hang at a
 })
 
 it('is not ready while a fleet has forgotten what one of its signers signed, and counts that signer', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'health-'))
+  const directory = newDirectory()
   const config = { ...loadRunConfig('config/example.yaml', EXAMPLE), directory }
   const records = await openRecords(config, { clock: systemClock, alarm: () => undefined })
   const states = () => config.agents.map((agent) => ({ agent, state: { type: 'opening' as const } }))

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { limitsPolicy } from '../../../src/guard/policy/policy.ts'
 import { compileRuleset } from '../../../src/guard/ruleset.ts'
@@ -8,6 +5,7 @@ import type { Journal, Reservation } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { readUsed } from '../../../src/keeper/health/limit-use.ts'
 import { deployment, MARKET, NOW_MS, OTHER_MARKET, SELF, STRANGER, sections } from '../../guard/fixtures.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const HOUR_MS = 3_600_000
 const usd = (dollars: number) => BigInt(dollars) * 1_000_000n
@@ -15,7 +13,7 @@ const ether = (milli: number) => BigInt(milli) * 10n ** 15n
 
 let journal: Journal
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'used-')))
+  journal = openSqliteJournal(newDirectory())
 })
 afterEach(() => journal.close())
 

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
@@ -8,6 +6,7 @@ import { type Accounts, openAccounts } from '../../../src/journal/sqlite/account
 import { createAccountsWriter } from '../../../src/keeper/money/accounts-writer.ts'
 import { pricesOf } from '../../../src/keeper/money/shadow-scores.ts'
 import { createScene, type Scene } from '../../guard/scene.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 let scene: Scene
 beforeAll(async () => {
@@ -17,7 +16,7 @@ afterAll(() => scene?.stop())
 
 let accounts: Accounts
 beforeEach(() => {
-  const directory = mkdtempSync(join(tmpdir(), 'kept-accounts-'))
+  const directory = newDirectory()
   accounts = openAccounts(directory)
   return async () => {
     await accounts.close()

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { RolekeeperError } from '../../../src/errors.ts'
@@ -8,13 +6,14 @@ import { type Accounts, openAccounts } from '../../../src/journal/sqlite/account
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { createExperience } from '../../../src/keeper/money/experience.ts'
 import { createLog } from '../../../src/ops/log.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { HOUR_MS, hourPage, LOT } from '../../support/hourly-pages.ts'
 import { inOrder } from '../../support/in-order.ts'
 import { proposalOf, SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
 const log = createLog({ level: 'silent', secrets: [] })
 
-const directory = mkdtempSync(join(tmpdir(), 'experience-'))
+const directory = newDirectory()
 const journal = openSqliteJournal(directory)
 let accounts: Accounts
 let alarms: RolekeeperError[]

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
@@ -9,6 +8,7 @@ import { createShadowScores } from '../../../src/keeper/money/shadow-scores.ts'
 import { compilePolicy } from '../../../src/keeper/policy/role-policy.ts'
 import { ASSUMPTIONS } from '../../../src/service/contract/assumptions.ts'
 import { deployment } from '../../guard/kinds.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER, TOKEN, workflowOf } from '../../support/workflows.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,7 +29,7 @@ function liquidator() {
 }
 
 it('marks all that is left where what followed a role before it was opened anew wrote meanwhile', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'shadow-scores-'))
+  const directory = newDirectory()
   const journal = openSqliteJournal(directory)
   const outcome = { verdict: 'won', blockNumber: 1n, gasWei: 1n } as const
   const came = { assets: [{ token: TOKEN, assets: 5n }], atMs: 0 }

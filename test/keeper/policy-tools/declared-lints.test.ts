@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
@@ -8,6 +7,7 @@ import { compilePolicy } from '../../../src/keeper/policy/role-policy.ts'
 import { lintsOf } from '../../../src/keeper/policy-tools/lints.ts'
 import { ASSUMPTIONS } from '../../../src/service/contract/assumptions.ts'
 import { deployment } from '../../guard/kinds.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const SHIPPED = readFileSync('policies/asset-manager.yaml', 'utf8').replace(
   './shared/',
@@ -25,7 +25,7 @@ function lints(...replaced: readonly (readonly [was: string, is: string])[]) {
     expect(all).toContain(was)
     return all.replace(was, is)
   }, SHIPPED)
-  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-declared-')), 'asset-manager.yaml')
+  const file = join(newDirectory(), 'asset-manager.yaml')
   writeFileSync(file, text)
   const does = agents.find(({ role }) => role === 'asset-manager')
   if (does === undefined) throw new TypeError('nobody is the asset-manager')

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toFunctionSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
@@ -9,11 +8,12 @@ import { type AgentConfig, loadRunConfig } from '../../../src/config/config.ts'
 import { createPersonKey } from '../../../src/guard/approval/person-key.ts'
 import { loadRolePolicy, positionOf } from '../../../src/keeper/policy/role-policy.ts'
 import { checkFile } from '../../../src/keeper/policy-tools/file.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const CONFIG = 'config/example.yaml'
 
 const written = (text: string) => {
-  const file = join(mkdtempSync(join(tmpdir(), 'rolekeeper-policy-')), 'liquidator.yaml')
+  const file = join(newDirectory(), 'liquidator.yaml')
   writeFileSync(file, text)
   return file
 }

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, getContractAddress, type Hex } from 'viem'
 import { expect, it } from 'vitest'
@@ -7,6 +6,7 @@ import { parse } from 'yaml'
 import { pinText } from '../../../src/cli/output/pin-text.ts'
 import { missingPin } from '../../../src/keeper/policy-tools/plan-pins.ts'
 import { addr } from '../../../src/service/contract/scalars.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const SIGNER = `0x${'a1'.repeat(20)}` as const
 const HASH: Hex = `0x${'5c'.repeat(32)}`
@@ -34,7 +34,7 @@ it('says what to pin, and that our signer made it only where one of its own tran
 
 /** What `plan` writes for a vault, put where it says into a run configuration, as it is. */
 function pasted(before: string, list: 'vaults' | 'contracts') {
-  const file = join(mkdtempSync(join(tmpdir(), 'pins-')), 'run.yaml')
+  const file = join(newDirectory(), 'run.yaml')
   writeFileSync(file, before)
   const entry = { list, name: 'V', address: at(2n), asset: SIGNER, codeHash: HASH, isOurs: true }
   const [what = '', line = '', ...more] = pinText(entry, file)

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Journal } from '../../../src/journal/journal.ts'
@@ -23,11 +22,12 @@ import {
 } from '../../guard/fixtures.ts'
 import { deployment } from '../../guard/kinds.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, takeSeat } from '../../support/redis-fleet.ts'
 import { workflowOf } from '../../support/workflows.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-policy-test-'))
+const directory = newDirectory()
 const written = (name: string, text: string) => {
   writeFileSync(join(directory, name), text)
   return join(directory, name)

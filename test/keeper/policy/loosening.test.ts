@@ -1,5 +1,5 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir, userInfo } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AgentConfig } from '../../../src/config/config.ts'
@@ -8,6 +8,7 @@ import { createPersonKey, looseningText, signText } from '../../../src/guard/app
 import type { Members } from '../../../src/guard/policy/compare/difference.ts'
 import { changeHash } from '../../../src/guard/policy/compare/policies.ts'
 import { admitPolicy, approvalsFileOf, refusalOfLoosening } from '../../../src/keeper/policy/loosening.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER } from '../../support/workflows.ts'
 
 const anna = createPersonKey()
@@ -22,7 +23,7 @@ const policyOf = (moved: string, approval: Members = {}): Members => ({
 
 /** A role that starts again and again with its journal, by whatever its file says then. */
 function role(environment: 'production' | 'sandbox' = 'production', mode: AgentConfig['mode'] = 'live') {
-  const policy = join(mkdtempSync(join(tmpdir(), 'rolekeeper-loosening-')), 'liquidator.yaml')
+  const policy = join(newDirectory(), 'liquidator.yaml')
   const values = new Map<string, string | null>()
   const dies = { at: '' }
   const agent: AgentConfig = {

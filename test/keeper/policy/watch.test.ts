@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -12,6 +11,7 @@ import { compilePolicy } from '../../../src/keeper/policy/role-policy.ts'
 import { watchPolicies } from '../../../src/keeper/policy/watch.ts'
 import { ASSUMPTIONS } from '../../../src/service/contract/assumptions.ts'
 import { deployment } from '../../guard/kinds.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER } from '../../support/workflows.ts'
 
 const [does] = agents.filter(({ role }) => role === 'allocator')
@@ -19,7 +19,7 @@ const [does] = agents.filter(({ role }) => role === 'allocator')
 /** An allocator's policy with what it includes in a folder, watched by a clock whose looks are taken one by one. */
 function scene({ isRefused = false } = {}) {
   if (does === undefined) throw new TypeError('there is an allocator')
-  const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-watch-'))
+  const folder = newDirectory()
   const file = join(folder, 'allocator.yaml')
   const shared = join(folder, 'shared.yaml')
   const text = readFileSync('policies/allocator.yaml', 'utf8').replace(

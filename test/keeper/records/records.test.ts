@@ -1,5 +1,4 @@
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
@@ -8,6 +7,7 @@ import { lineOf } from '../../../src/journal/watermark/watermark.ts'
 import { openWatermarkFile } from '../../../src/journal/watermark/watermark-file.ts'
 import { type KeeperRecords, openRecords } from '../../../src/keeper/records/records.ts'
 import { move, type Workflow } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -17,7 +17,7 @@ const digest = (of: number) => `0x${String(of).padStart(64, '0')}` as const
 let root: string
 let alarms: string[]
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'records-'))
+  root = newDirectory()
   for (const folder of ['copy', 'elsewhere']) mkdirSync(join(root, folder))
   alarms = []
 })

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { RolekeeperError } from '../../../src/errors.ts'
 import type { Journal } from '../../../src/journal/journal.ts'
@@ -8,6 +5,7 @@ import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { compareWithService } from '../../../src/keeper/role/compare-service.ts'
 import { createSigners, type Signers } from '../../../src/pipeline/transactions/safe.ts'
 import type { TrackedTransaction } from '../../../src/service/contract/assumptions.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { answerOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
 const HASH = `0x${'7a'.repeat(32)}` as const
@@ -15,7 +13,7 @@ const HASH = `0x${'7a'.repeat(32)}` as const
 let journal: Journal
 let signers: Signers
 beforeEach(async () => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'compare-')))
+  journal = openSqliteJournal(newDirectory())
   await journal.adoptNonce(31_337, SIGNER, 7)
   signers = await createSigners([SIGNER], { nowMs: () => 1, chainId: 31_337, journal, alarm: () => {} })
 })

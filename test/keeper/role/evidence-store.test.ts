@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import { changedIn, evidenceFolder, openWithEvidence } from '../../../src/keeper/role/evidence-store.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { proposalOf } from '../../support/workflows.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-evidence-'))
+const directory = newDirectory()
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 const FILES = { 'custodian-1.txt': 'asOf,micros\n1,2\n', 'pack.json': '{"value":"2n"}' }

@@ -1,18 +1,16 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import type { RolePolicy } from '../../../src/keeper/policy/role-policy.ts'
 import { createOpener, createRoleOrders } from '../../../src/keeper/role/open-proposal.ts'
 import type { SafeReason } from '../../../src/pipeline/transactions/safe.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { proposalOf, SIGNER, workflowOf } from '../../support/workflows.ts'
 
 const OTHER = `0x${'52'.repeat(20)}` as const
 
 it('finds what was opened of an order, and opens it once', async () => {
-  const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'orders-')))
+  const journal = openSqliteJournal(newDirectory())
   const opener = createOpener(
     { role: 'liquidator', signer: SIGNER },
     {
@@ -39,7 +37,7 @@ it('finds what was opened of an order, and opens it once', async () => {
 })
 
 it('a key whose window is full leaves to another key of its role neither what is urgent, nor anything while that is SAFE', async () => {
-  const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'opener-')))
+  const journal = openSqliteJournal(newDirectory())
   await journal.open(workflowOf('prepared'))
   const safe: SafeReason[] = []
   const { open } = createOpener(

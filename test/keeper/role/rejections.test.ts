@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import type { Journal } from '../../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
@@ -10,6 +7,7 @@ import { fileMail } from '../../../src/ops/mail.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
 import { type Hold, move, REJECTED, type Workflow } from '../../../src/workflow/workflow.ts'
 import { runCommand } from '../../support/commands.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { proposalOf, SIGNER, TOKEN } from '../../support/workflows.ts'
 
 const HOLD: Hold = {
@@ -36,7 +34,7 @@ afterEach(async () => {
 
 /** A role whose agent proposed something that a person rejected. */
 async function rejected(changes: Partial<Proposal> = {}) {
-  const directory = mkdtempSync(join(tmpdir(), 'rejections-'))
+  const directory = newDirectory()
   const journal = openSqliteJournal(directory)
   journals.push(journal)
   const begin = (newest: readonly Workflow[]) => {

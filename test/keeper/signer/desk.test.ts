@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Address, Hex } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { MinedTransaction } from '../../../src/chain/nodes.ts'
@@ -20,6 +17,7 @@ import {
   type Signers,
 } from '../../../src/pipeline/transactions/safe.ts'
 import type { Inclusion } from '../../../src/workflow/slot.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { attemptOf, MARKET, SIGNER, slotOf, TOKEN, workflowOf } from '../../support/workflows.ts'
 
 const CHAIN = 31_337
@@ -60,7 +58,7 @@ let journal: SqliteJournal
 let signers: Signers
 let alarms: unknown[]
 beforeEach(async () => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'desk-')))
+  journal = openSqliteJournal(newDirectory())
   await journal.adoptNonce(CHAIN, SIGNER, 7)
   alarms = []
   const alarm = ({ facts }: RolekeeperError) => alarms.push(facts.check)

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { stringToHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { AgentConfig } from '../../../src/config/config.ts'
@@ -16,6 +13,7 @@ import { claim } from '../../../src/pipeline/claim.ts'
 import type { Holding } from '../../../src/workflow/holding.ts'
 import type { Step } from '../../../src/workflow/step.ts'
 import { deployment } from '../../guard/fixtures.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { policyOf as textOf } from '../../support/policies.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { DURABLE, journalOf, newStore, openStore, takeSeat } from '../../support/redis-fleet.ts'
@@ -184,7 +182,7 @@ async function expectCap(one: Journal, other: Journal, reopen: () => Promise<Jou
 
 describe('the cap over all roles', () => {
   it('holds for two roles that together exceed it and claim at the same instant, and after a restart', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'cap-'))
+    const directory = newDirectory()
     const journal = openSqliteJournal(directory)
     let again: Journal | undefined
     await expectCap(journal, journal, async () => {
@@ -196,7 +194,7 @@ describe('the cap over all roles', () => {
   })
 
   it('is not there where the run configuration has none: each role has its own', async () => {
-    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'cap-')))
+    const journal = openSqliteJournal(newDirectory())
     expect(await claimFor(journal, LIQUIDATOR, ['a', 900], { over: false })).toBe('in_flight')
     expect(await claimFor(journal, ALLOCATOR, ['b', 900], { over: false })).toBe('in_flight')
     expect(await claimFor(journal, ALLOCATOR, ['c', 101], { over: false })).toBe('limit_hour_usd')
@@ -297,7 +295,7 @@ describe('two agents of a role', () => {
       signer: agent.signer.address,
       apart: apartOf(agent, [one, other]),
     }))
-    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'apart-')))
+    const journal = openSqliteJournal(newDirectory())
     const ends: string[] = []
     for (const [index, agent] of agents.entries()) {
       ends.push(await claimFor(journal, agent, [`w${index}`, 900], { over: false }))
@@ -322,7 +320,7 @@ describe('two agents of a role', () => {
   })
 
   it('count together what they have on chain where they share a policy, also what is claimed at the same instant', async () => {
-    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'shared-')))
+    const journal = openSqliteJournal(newDirectory())
     await expectShared(journal, journal)
     await journal.close()
     const [one, other] = [agentOf(SIGNER, 'a.yaml'), agentOf(OTHER, 'a.yaml')]
@@ -331,7 +329,7 @@ describe('two agents of a role', () => {
   })
 
   it('count what an agent reserved that the configuration names no more', async () => {
-    const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'apart-')))
+    const journal = openSqliteJournal(newDirectory())
     const gone = { role: 'liquidator', signer: OTHER }
     const apart = apartOf(agentOf(SIGNER, 'a.yaml'), [agentOf(SIGNER, 'a.yaml')])
     expect(await claimFor(journal, gone, ['w', 900], { over: false })).toBe('in_flight')

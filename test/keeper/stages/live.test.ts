@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { joinNodes } from '../../../src/chain/join-nodes.ts'
 import type { Nodes } from '../../../src/chain/nodes.ts'
@@ -27,6 +24,7 @@ import {
   VAULT,
 } from '../../guard/fixtures.ts'
 import { DEPLOY_RULE, rulesetOf } from '../../guard/rules.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { createModelChain } from '../../support/model-chain.ts'
 import { attemptOf, FEE_POLICY, proposalOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -39,7 +37,7 @@ let journal: Journal
 let chain: ChainView
 let nodes: Nodes
 beforeEach(async () => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'live-stages-')))
+  journal = openSqliteJournal(newDirectory())
   const model = createModelChain()
   model.mine(
     Array.from({ length: 7 }, (_, nonce) => ({ from: SIGNER, nonce })),

@@ -1,5 +1,4 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { agents } from '../../../agents/index.ts'
@@ -19,6 +18,7 @@ import { ASSUMPTIONS } from '../../../src/service/contract/assumptions.ts'
 import type { Attempt } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
 import { deployment } from '../../guard/kinds.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { createModelChain } from '../../support/model-chain.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -27,7 +27,7 @@ const GWEI = 1_000_000_000n
 const [does] = agents.filter(({ role }) => role === 'allocator')
 const away = async () => Promise.reject(new RolekeeperError('node.unreachable', 'away', { retry: 'later' }))
 
-const folder = mkdtempSync(join(tmpdir(), 'rolekeeper-staff-'))
+const folder = newDirectory()
 const file = join(folder, 'allocator.yaml')
 const agent: AgentConfig = {
   role: 'allocator',

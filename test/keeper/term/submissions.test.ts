@@ -1,12 +1,10 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../../../src/errors.ts'
 import { takeSubmissions } from '../../../src/keeper/term/submissions.ts'
 import { fileMail, type Mail, replyKey } from '../../../src/ops/mail.ts'
 import { readSubmissions, type Submission, withdrawOrder, writeSubmission } from '../../../src/ops/orders.ts'
 import type { Proposal } from '../../../src/workflow/proposal.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const UUID = '11111111-2222-4333-8444-555555555555'
 const VAULT = `0x${'7A'.repeat(20)}`
@@ -21,7 +19,7 @@ const exposure = { token: null, assets: 0n, usdMicros: 7n }
 
 let directory: string
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'submit-'))
+  directory = newDirectory()
 })
 
 function createWorld() {

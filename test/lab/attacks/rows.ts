@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { encodeAbiParameters, stringToHex, toFunctionSelector } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
 import { agents } from '../../../agents/index.ts'
@@ -28,6 +25,7 @@ import {
 import { answerOf, deployment, HOUSE } from '../../guard/kinds.ts'
 import { createBidderScene, usd } from '../../guard/sanity/bidder-scene.ts'
 import { PREPARED, shippedSections } from '../../guard/shipped.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { workflowOf } from '../../support/workflows.ts'
 import { judged, rulesOf, type World } from '../fuzz/worlds.ts'
 import type { Deed } from './deeds.ts'
@@ -238,7 +236,7 @@ const challenge = (
 async function sameRequest(): Promise<string | null> {
   const [, kind, ruleset] = PREPARED.find(([, { name }]) => name === 'liquidate') ?? []
   if (kind === undefined || ruleset === undefined) throw new TypeError('no shipped kind is called liquidate')
-  const journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'attacks-')))
+  const journal = openSqliteJournal(newDirectory())
   try {
     let check: string | null = null
     for (const id of ['first', 'twin']) {

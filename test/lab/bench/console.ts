@@ -1,14 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { linkOf, readPlace } from '../../../src/ops/console/access.ts'
 import { startBrowser } from '../../support/chromium.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { type PageSize, sizeOf } from '../../support/page-growth.ts'
 
 const run = promisify(execFile)
@@ -25,7 +24,7 @@ const MINUTE_MS = 60_000
 
 /** Keep the console open in Chromium beside a sandbox at work, going through all of its views, for ten minutes. */
 export async function measureConsole(say: (text: string) => void): Promise<ConsoleFigures> {
-  const directory = mkdtempSync(join(tmpdir(), 'bench-console-'))
+  const directory = newDirectory()
   const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
   const args = ['start', '--json', '--directory', directory, '--seed', '7']
   const keeper = spawn(process.execPath, [...AS_INSTALLED, main, ...args], {

@@ -1,14 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Redis } from 'ioredis'
 import { systemClock } from '../../../src/clock.ts'
 import { openWitness } from '../../../src/fleet/witness.ts'
 import { createWaker } from '../../../src/queue/waker.ts'
+import { newDirectory } from '../../support/directory.ts'
 import type { TestRedis } from '../../support/redis.ts'
 import { journalOf, newStore, takeSeat } from '../../support/redis-fleet.ts'
 import { answerOf, attemptOf, slotOf, workflowOf } from '../../support/workflows.ts'
@@ -124,7 +122,7 @@ export async function measureFence(
   const replica = await startReplica()
   await follows(redis.client())
   const withReplica = await barriers(redis.port, 1)
-  const withWitness = await barriers(redis.port, 1, mkdtempSync(join(tmpdir(), 'fleet-witness-')))
+  const withWitness = await barriers(redis.port, 1, newDirectory())
   await replica.stop()
   return { alone, withReplica, withWitness }
 }

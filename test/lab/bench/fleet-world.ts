@@ -1,10 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { foundFleet } from '../../../src/journal/redis/link/generation.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { storeAt } from '../../support/redis-fleet.ts'
 import type { Ask, FleetSettings, Said } from './fleet-instance.ts'
 import type { ThroughputSettings } from './throughput-world.ts'
@@ -42,7 +41,7 @@ type FleetOptions = Pick<FleetSettings, 'redisPort' | 'fleet' | 'roster' | 'leas
 /** Begin a fleet without instances, on keys that no other has. */
 export async function startFleet(world: ThroughputSettings, options: FleetOptions): Promise<Fleet> {
   await foundFleet(storeAt(options.redisPort, options.fleet))
-  const directories = mkdtempSync(join(tmpdir(), 'fleet-'))
+  const directories = newDirectory()
   const running = new Map<string, Instance>()
   const claims: Claimed[] = []
   let atOnce = 0

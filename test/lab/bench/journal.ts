@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../../src/clock.ts'
@@ -12,6 +10,7 @@ import { encodeRecord } from '../../../src/journal/sqlite/records.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import type { Slot } from '../../../src/workflow/slot.ts'
 import type { Workflow } from '../../../src/workflow/workflow.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 import { type JournalCalls, timeJournal } from './time-journal.ts'
 
@@ -43,7 +42,7 @@ export async function measureJournal(say: (text: string) => void): Promise<Journ
   const figures = timeJournal()
   const sizes: JournalFigures['sizes'][number][] = []
   for (const archived of ARCHIVED) {
-    const directory = mkdtempSync(join(tmpdir(), 'bench-journal-'))
+    const directory = newDirectory()
     try {
       say(`${archived} archived`)
       await fill(directory, archived)

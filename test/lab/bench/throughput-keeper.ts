@@ -1,13 +1,12 @@
 /** The keeper as it works alone, in a process of its own: its pipeline on a journal on disk, with its audit or without. */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { systemClock } from '../../../src/clock.ts'
 import { withAudit } from '../../../src/keeper/records/audited-journal.ts'
 import { openRecords } from '../../../src/keeper/records/records.ts'
 import { openKeeperAudit } from '../../../src/keeper/telemetry/audit.ts'
 import { createTimers } from '../../../src/queue/timers.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { connectOutside, createPipeline, say, signerOf } from './throughput-pipeline.ts'
 import { contend, type ThroughputSettings } from './throughput-world.ts'
 
@@ -16,7 +15,7 @@ contend(startAlone, timeJournal().longestMs)
 async function startAlone(settings: ThroughputSettings) {
   const signers = settings.keys.map(signerOf)
   // With the watermark: every state that a keeper makes durable is.
-  const directory = mkdtempSync(join(tmpdir(), 'throughput-'))
+  const directory = newDirectory()
   const records = await openRecords(
     {
       directory,

@@ -5,9 +5,8 @@
  * where and when. Exits 1 when anything was lost, doubled, undecided or
  * reported falsely.
  */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newDirectory } from '../../support/directory.ts'
 import { readScript } from '../../support/script.ts'
 import { runAmnesia } from './amnesia.ts'
 import { runCrashes } from './crashes.ts'
@@ -48,7 +47,7 @@ const FLEET_KINDS = [
   'redis.failed_over',
   'queue.flushed',
 ]
-const root = mkdtempSync(join(tmpdir(), 'rolekeeper-chaos-'))
+const root = newDirectory()
 const startedAtMs = performance.now()
 const problems = await (values.crashes
   ? crashes()

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createPublicClient, http } from 'viem'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import type { Inclusion } from '../../../src/workflow/slot.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 import { findProblems } from './audit.ts'
 
@@ -16,7 +15,7 @@ const hashOf = (index: number) => `0x${index.toString(16).padStart(64, '0')}` as
 
 let directory: string
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'audit-'))
+  directory = newDirectory()
   const journal = openSqliteJournal(directory)
   for (let nonce = 0; nonce < WORKFLOWS; nonce += 1) {
     const hash = hashOf(nonce)

@@ -2,9 +2,8 @@
  * `npm run day -- --seed S [--scenario NAME] [--blocks N] [--restarts N] [--gas-hour "0.05 ETH"] [--json]`: all roles live for
  * 7,200 blocks, two hours of a chain on a clock seven times as fast.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { newDirectory } from '../../support/directory.ts'
 import { readScript } from '../../support/script.ts'
 
 const { values } = readScript(import.meta.url, {
@@ -18,7 +17,7 @@ const { values } = readScript(import.meta.url, {
 // Without a "--" before it npm takes the option for its own, and only says so in the environment.
 const json = values.json || process.env.npm_config_json === 'true'
 const { playDay } = await import('./day.ts')
-const directory = mkdtempSync(join(tmpdir(), 'day-'))
+const directory = newDirectory()
 const report = await playDay({
   directory,
   seed: Number(values.seed),

@@ -4,9 +4,8 @@
  * is loaded and checked as `rolekeeper policy check` does. With `--json` each slip is one line. Exits 1 when one is neither
  * refused nor listed, and is not known to be harmless.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { newDirectory } from '../../support/directory.ts'
 import { readScript } from '../../support/script.ts'
 import { harmless, ROLES, tryAll, type Verdict } from './slips.ts'
 
@@ -16,7 +15,7 @@ const { values, positionals } = readScript(
   ROLES,
 )
 const print = (line: string) => process.stdout.write(`${line}\n`)
-const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-slips-'))
+const directory = newDirectory()
 try {
   if (!values.json) print('role             numbers   slips  refused   listed  harmless  silent')
   for (const role of positionals.length === 0 ? ROLES : positionals) {

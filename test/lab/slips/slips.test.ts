@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
+import { newDirectory } from '../../support/directory.ts'
 import { harmless, ROLES, slipsOf, tryAll } from './slips.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'rolekeeper-slips-'))
+const directory = newDirectory()
 afterAll(() => rmSync(directory, { recursive: true }))
 
 /** Nine files of so many numbers are a minute's work; `npm run slips` tries all. */

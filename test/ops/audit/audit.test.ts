@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AuditRecord } from '../../../src/ops/audit/chain.ts'
 import { type AuditLog, openAudit } from '../../../src/ops/audit/log.ts'
 import { auditFolder, segmentName } from '../../../src/ops/audit/segments.ts'
 import { verifyAudit } from '../../../src/ops/audit/verify.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const open = (
   directory: string,
@@ -25,7 +25,7 @@ async function written(
   count: number,
   more = {},
 ): Promise<{ directory: string; folder: string; log: AuditLog }> {
-  const directory = mkdtempSync(join(tmpdir(), 'audit-'))
+  const directory = newDirectory()
   const log = await open(directory, more)
   for (let index = 1; index <= count; index += 1) log.record('note', { index, text: 'né "quoted" \u{1F511}' })
   await log.flush()

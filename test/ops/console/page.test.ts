@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { linkOf, readPlace } from '../../../src/ops/console/access.ts'
 import { type Console, startConsole } from '../../../src/ops/console/server.ts'
 import { type Browser, startBrowser } from '../../support/chromium.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { sizeOf } from '../../support/page-growth.ts'
 import { unreadable } from '../../support/readable-page.ts'
 import { until } from '../../support/until.ts'
@@ -167,7 +166,7 @@ const start = () =>
   )
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'page-'))
+  directory = newDirectory()
   ;[open, browser] = await Promise.all([start(), startBrowser()])
   page = await browser.context.newPage()
   await signIn()

@@ -1,13 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, rmSync, statSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { linkOf, readPlace } from '../../../src/ops/console/access.ts'
 import { isThere } from '../../../src/ops/console/is-there.ts'
 import { type Console, type ConsoleDeps, type Deed, startConsole } from '../../../src/ops/console/server.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const NOW = 1_790_000_000_000
 let [nowMs, directory, shown] = [NOW, '', {} as Record<string, unknown>]
@@ -39,7 +39,7 @@ const deps: ConsoleDeps = {
 
 beforeEach(() => {
   ;[nowMs, deeds, reads, shown] = [NOW, [], 0, { keeper: { nowMs: 1 } }]
-  directory = mkdtempSync(join(tmpdir(), 'console-'))
+  directory = newDirectory()
   warned.length = 0
   cleaned.length = 0
 })

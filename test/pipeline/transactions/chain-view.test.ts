@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
@@ -12,6 +9,7 @@ import {
   watchChain,
 } from '../../../src/pipeline/transactions/chain-view.ts'
 import type { Slot } from '../../../src/workflow/slot.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { createModelChain } from '../../support/model-chain.ts'
 import { attemptOf, SIGNER, slotOf, workflowOf } from '../../support/workflows.ts'
 
@@ -24,7 +22,7 @@ const sentBy = (from: number, to: number) =>
 let journal: Journal
 let chain: ChainView | undefined
 beforeEach(() => {
-  journal = openSqliteJournal(mkdtempSync(join(tmpdir(), 'chain-view-')))
+  journal = openSqliteJournal(newDirectory())
 })
 afterEach(async () => {
   await chain?.stop()

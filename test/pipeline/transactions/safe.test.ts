@@ -1,11 +1,9 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite.ts'
 import { createSigners, readSafe } from '../../../src/pipeline/transactions/safe.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { SIGNER } from '../../support/workflows.ts'
 
 const OTHER = `0x${'52'.repeat(20)}` as const
@@ -17,7 +15,7 @@ const reason = {
   toLeave: 'prove that nobody else has the key',
 }
 
-const createWorld = async (directory = mkdtempSync(join(tmpdir(), 'safe-'))) => {
+const createWorld = async (directory = newDirectory()) => {
   const world = { nowMs: 1_000, alarms: [] as string[], writes: Promise.resolve() }
   const journal = openSqliteJournal(directory)
   const signers = await createSigners([SIGNER, OTHER], {

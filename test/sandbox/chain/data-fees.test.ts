@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   createTestClient,
@@ -21,10 +20,11 @@ import { type NodeFront, startNodeFront } from '../../../sandbox/chain/node-fron
 import { TO_CHAIN } from '../../../sandbox/chain/to-chain.ts'
 import { l1BlockAbi } from '../../../sandbox/contracts/abis.ts'
 import { dataFeeCall, dataFeeWei } from '../../../src/chain/data-fee.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const chainId = 731_337
 const account = privateKeyToAccount(keccak256(toHex('payer')))
-const folder = mkdtempSync(join(tmpdir(), 'data-fees-'))
+const folder = newDirectory()
 let chain: Chain
 let front: NodeFront
 

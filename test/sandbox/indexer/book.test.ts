@@ -1,5 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Address, numberToHex, stringToHex } from 'viem'
 import { describe, expect, test } from 'vitest'
@@ -17,6 +15,7 @@ import {
 import { createHistory } from '../../../sandbox/indexer/history.ts'
 import type { IndexedLog } from '../../../sandbox/indexer/logs.ts'
 import { aprBps, apyBps } from '../../../sandbox/indexer/rows.ts'
+import { newDirectory } from '../../support/directory.ts'
 
 const market: Address = `0x${'aa'.repeat(20)}`
 const vault: Address = `0x${'bb'.repeat(20)}`
@@ -176,7 +175,7 @@ describe('following', () => {
   test('goes on from a checkpoint that is on the chain, and comes to the same book', async () => {
     const { head, deps } = memoryChain(forkedAt + 50)
     const { track } = await follow(EMPTY_TRACK, head, deps)
-    const file = join(mkdtempSync(join(tmpdir(), 'index-')), 'index')
+    const file = join(newDirectory(), 'index')
     openCheckpoints(file).keep(checkpointOf(track) ?? expect.unreachable())
     const { latest } = openCheckpoints(file)
     const longer = memoryChain(forkedAt + 60)

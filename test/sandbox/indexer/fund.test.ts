@@ -1,5 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseUnits } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,6 +9,7 @@ import type { IndexedLog } from '../../../sandbox/indexer/logs.ts'
 import { EMPTY_NAV_BOOK, foldNav, NAV_REPORTS_MAX } from '../../../sandbox/indexer/nav-book.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { fundResource, navReportResource } from '../../../src/service/contract/fund-resources.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { inOrder } from '../../support/in-order.ts'
 import { by, eth, from, usd } from '../contracts/world.ts'
 import { createFundWorld, type FundWorld, word } from '../fund-world.ts'
@@ -27,7 +26,7 @@ beforeAll(async () => {
     chainUrl: chain.rpcUrl,
     deployment,
     clock: systemClock,
-    checkpointFile: join(mkdtempSync(join(tmpdir(), 'index-')), 'index'),
+    checkpointFile: join(newDirectory(), 'index'),
     blocksKept: BLOCKS_KEPT,
   })
 })

@@ -1,5 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   type Address,
@@ -27,6 +25,7 @@ import type { Canonical, CanonicalChange, Snapshot } from '../../../sandbox/inde
 import { createIndexer } from '../../../sandbox/indexer/indexer.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { startAnvil } from '../../support/anvil.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { receiptActions } from '../../support/receipts.ts'
 import { WAIT_MS_MAX } from '../../support/until.ts'
 
@@ -120,10 +119,7 @@ export async function createScene() {
       return stopped
     },
     /** Where no `checkpointFile` is said, everything is read again. */
-    index: (
-      clock: Clock = systemClock,
-      checkpointFile = join(mkdtempSync(join(tmpdir(), 'index-')), 'index'),
-    ): Promise<Canonical> =>
+    index: (clock: Clock = systemClock, checkpointFile = join(newDirectory(), 'index')): Promise<Canonical> =>
       createIndexer({
         rpcUrl: chain.rpcUrl,
         chainUrl: chain.rpcUrl,

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Address, type Hex, toFunctionSelector, toHex } from 'viem'
 import type { Deployment } from '../../../sandbox/deploy/deploy.ts'
@@ -18,6 +17,7 @@ import { type Clock, systemClock } from '../../../src/clock.ts'
 import { RolekeeperError } from '../../../src/errors.ts'
 import { facilityEntityId } from '../../../src/service/contract/assumptions.ts'
 import type { ActivityResource, Freshness } from '../../../src/service/contract/resources.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { poorDonor } from '../../support/donor.ts'
 
 const address = (n: number): Address => `0x${n.toString(16).padStart(40, '0')}`
@@ -276,7 +276,7 @@ export type Fixture = {
 export const newKey = (): string => randomUUID()
 
 export async function startFixture(settings: Partial<ServiceSettings> = {}): Promise<Fixture> {
-  const directory = mkdtempSync(join(tmpdir(), 'service-'))
+  const directory = newDirectory()
   const dbFile = join(directory, 'service.sqlite')
   const canonical = playedCanonical()
   const clock = movableClock()

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Address, Hex } from 'viem'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -11,6 +10,7 @@ import { type WorkflowProgress, workflowProgress } from '../../../src/service/co
 import { type PreparedWorkflow, preparedWorkflow } from '../../../src/service/contract/prepared-workflow.ts'
 import { marketResource } from '../../../src/service/contract/resources.ts'
 import { vaultResource } from '../../../src/service/contract/vault-resources.ts'
+import { newDirectory } from '../../support/directory.ts'
 import { poorDonor } from '../../support/donor.ts'
 import { inOrder } from '../../support/in-order.ts'
 import { BTC, createScene, type Scene, usd } from '../indexer/scene.ts'
@@ -19,7 +19,7 @@ import { newKey, secretHeaders } from './fixture.ts'
 let scene: Scene
 let canonical: Canonical
 let service: SandboxService
-const directory = mkdtempSync(join(tmpdir(), 'service-chain-'))
+const directory = newDirectory()
 
 beforeAll(async () => {
   scene = await createScene()

@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../../support/commands.ts'
+import { newDirectory } from '../../../support/directory.ts'
 
 it.each([
   ['{}', 'chainId is missing; expected a number without quotes.'],
@@ -12,7 +12,7 @@ it.each([
   ['{"request":{},"answer":{}}', 'request.workflowType is missing; allowed: '],
   ['{', 'it is not JSON.'],
 ])('says which member of %s is wrong, and what is expected there', async (text, problem) => {
-  const file = join(mkdtempSync(join(tmpdir(), 'explain-')), 'j.json')
+  const file = join(newDirectory(), 'j.json')
   writeFileSync(file, text)
   const { code, out, err } = await runCommand([
     ...['policy', 'explain', 'policies/nav-reporter.yaml', file, '--config', 'config/example.yaml'],

@@ -1,10 +1,8 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadRunConfig } from '../../../../src/config/config.ts'
 import { openSqliteJournal } from '../../../../src/journal/sqlite/sqlite.ts'
 import { examineLastRun, judgeLastRun } from '../../../../src/keeper/doctor/checks/last-run.ts'
+import { newDirectory } from '../../../support/directory.ts'
 import { proposalOf, slotOf, workflowOf } from '../../../support/workflows.ts'
 
 const USD = 1_000_000n
@@ -49,7 +47,7 @@ it('reads what the journal of the directory has, and nothing where there is none
     ROLEKEEPER_NODE_SEND: 'https://send.example',
     ROLEKEEPER_SECRET_KEY: 'key',
   }
-  const directory = mkdtempSync(join(tmpdir(), 'last-run-'))
+  const directory = newDirectory()
   const example = loadRunConfig('config/example.yaml', { env, isWellKnown: () => false })
   const config = { ...example, directory }
   expect(await examineLastRun(config, [judged(5_000n)])).toEqual([])

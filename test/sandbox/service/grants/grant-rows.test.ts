@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { createGrantRows, type Grant } from '../../../../sandbox/service/grants/grant-rows.ts'
 import { openStore } from '../../../../sandbox/service/store.ts'
+import { newDirectory } from '../../../support/directory.ts'
 import { BORROWER, LIQUIDATOR } from '../fixture.ts'
 
 const admission = (applicationId: string, status: Grant['status']): Grant => ({
@@ -20,7 +20,7 @@ const admission = (applicationId: string, status: Grant['status']): Grant => ({
 })
 
 it('finds an application’s own admission of a wallet, and that any of them admits it', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'grant-rows-'))
+  const directory = newDirectory()
   const store = openStore(join(directory, 'service.sqlite'), 'secret')
   const rows = createGrantRows(store)
   rows.insert(admission('first', 'indexed'))

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -15,6 +14,7 @@ import {
   SANDBOX_STAGES,
   sandboxAdmission,
 } from '../../../../src/service/contract/tenant-resources.ts'
+import { newDirectory } from '../../../support/directory.ts'
 import { createScene, type Scene } from '../../indexer/scene.ts'
 import { movableClock, newKey, secretHeaders } from '../fixture.ts'
 
@@ -25,7 +25,7 @@ let scene: Scene
 let canonical: Canonical
 let service: SandboxService
 let transactions: Transactions
-const directory = mkdtempSync(join(tmpdir(), 'service-grants-'))
+const directory = newDirectory()
 const clock = movableClock()
 const crashes: unknown[] = []
 

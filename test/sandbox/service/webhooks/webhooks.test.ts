@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEventLog, type EventLog } from '../../../../sandbox/service/events/events.ts'
@@ -20,6 +19,7 @@ import {
 import type { Clock } from '../../../../src/clock.ts'
 import { createWebhookInbox } from '../../../../src/service/events/webhook.ts'
 import { leapingClock } from '../../../service/clocks.ts'
+import { newDirectory } from '../../../support/directory.ts'
 import { listenOnLoopback } from '../../../support/loopback.ts'
 import { attempts } from '../../../support/webhook-witness/corpus.ts'
 import { createReceiver, type Delivery } from '../../../support/webhook-witness/receiver.ts'
@@ -92,7 +92,7 @@ const subjects = () => arrived.map(({ subject }) => subject)
 
 describe('webhook deliveries', () => {
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'webhooks-'))
+    directory = newDirectory()
     clock = leapingClock()
     resolve = async () => []
     settling = () => {}

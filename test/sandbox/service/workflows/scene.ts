@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, type Hex, maxUint256 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -21,6 +20,7 @@ import {
   walletSession,
 } from '../../../../src/service/contract/wallet-session-assumptions.ts'
 import type { WorkflowInput, WorkflowType } from '../../../../src/service/contract/workflow-types.ts'
+import { newDirectory } from '../../../support/directory.ts'
 import { poorDonor } from '../../../support/donor.ts'
 import { createScene, SENT } from '../../indexer/scene.ts'
 import { newKey, secretHeaders } from '../fixture.ts'
@@ -31,7 +31,7 @@ export type WorkflowScene = Awaited<ReturnType<typeof createWorkflowScene>>
 
 /** A real chain with the sandbox deployed, its indexer and its service: workflows are prepared over HTTP. */
 export async function createWorkflowScene() {
-  const directory = mkdtempSync(join(tmpdir(), 'workflow-scene-'))
+  const directory = newDirectory()
   const scene = await createScene()
   const canonical = await scene.index()
   const { client, deployment } = scene
