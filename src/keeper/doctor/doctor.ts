@@ -12,20 +12,18 @@ import { ANSWER_MS_MAX } from '../startup/service.ts'
 import { judgeCharges } from './checks/charges.ts'
 import { judgeClock } from './checks/clock.ts'
 import { examineDeployment, judgeOracles } from './checks/deployment.ts'
+import { examineDirectory } from './checks/directory.ts'
 import { judgeEligibility } from './checks/eligibility.ts'
 import { examineKeys } from './checks/keys.ts'
 import { examineLastRun } from './checks/last-run.ts'
 import { judgeMoney } from './checks/money.ts'
 import { examineNodes } from './checks/nodes.ts'
-import {
-  examineDirectory,
-  examinePorts,
-  examineRedis,
-  examineSources,
-  examineWebhook,
-} from './checks/outside.ts'
 import { judgePolicy } from './checks/policy.ts'
+import { examinePorts } from './checks/ports.ts'
+import { examineRedis } from './checks/redis.ts'
 import { examineScopes, examineService, serviceAheadMs } from './checks/service.ts'
+import { examineSources } from './checks/sources.ts'
+import { examineWebhook } from './checks/webhook.ts'
 import { type Check, type Finding, failedBy, passed, warned } from './finding.ts'
 import { readWorld, type World } from './world.ts'
 
