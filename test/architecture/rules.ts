@@ -15,7 +15,7 @@ export type Held = {
 }
 
 const ROOMS =
-  'chain/nodes config/config decide/loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer units readable workflow/workflow clock'
+  'chain/nodes config/config decide/decision-loop errors fleet/seats guard/approval journal/journal keeper/keeper observe/observe ops/log pipeline/pipeline queue/queue service/client service/contract/roles sign/signer units readable workflow/workflow clock'
 const everything = ROOMS.split(' ').map((name) => `import '../${name}.ts'`)
 
 /** Statements on so many lines. */

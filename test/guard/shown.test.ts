@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { show } from '../../src/guard/explain/show.ts'
-import type { ApprovalView } from '../../src/workflow/shown.ts'
+import { show } from '../../src/guard/explain/approval-screen.ts'
+import type { ApprovalView } from '../../src/workflow/approval-view.ts'
 import { SELF } from './fixtures.ts'
 import { CASES } from './shipped.ts'
 

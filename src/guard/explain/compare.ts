@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { invariant } from '../../errors.ts'
-import type { ShownChange } from '../../workflow/shown.ts'
+import type { ShownChange } from '../../workflow/approval-view.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { subjectOf } from '../checks/check-request.ts'
 import { figureText } from '../policy/figures.ts'
@@ -8,7 +8,7 @@ import { asAddress, asUint } from '../policy/values.ts'
 import { createReads, type Reads } from '../reads/views.ts'
 import type { Ruleset } from '../ruleset.ts'
 import type { Compared } from '../sanity/judgement.ts'
-import { nameAll, type Scene } from './show.ts'
+import { nameAll, type Scene } from './approval-screen.ts'
 
 /** Where no person asks, or nothing is set, there is nothing to compare. */
 const NOTHING: readonly ShownChange[] = []

@@ -2,7 +2,7 @@ import type { ClearedCall } from '../calls/call.ts'
 import { figureText } from '../policy/figures.ts'
 import type { ListIndexes } from '../policy/paths.ts'
 import type { Subject } from '../policy/references.ts'
-import { whoOf } from './show.ts'
+import { whoOf } from './approval-screen.ts'
 
 type Say = (value: bigint, path: string, place: ListIndexes) => string
 

@@ -12,7 +12,7 @@ import type { Subject } from '../policy/references.ts'
 import { type Leaf, type Rule, rulesFor } from '../policy/rule.ts'
 import { asAddress, asValue } from '../policy/values.ts'
 import type { Ruleset } from '../ruleset.ts'
-import { nameAll, type Scene, showLike, showTest } from './show.ts'
+import { nameAll, type Scene, showLike, showTest } from './approval-screen.ts'
 
 /** What one rule says of one call: it clears it, or every condition that failed, or what already stands before those. */
 type RuleVerdict = {

@@ -8,7 +8,7 @@ import { figureText } from '../policy/figures.ts'
 import type { Subject } from '../policy/references.ts'
 import { asAddress, asUint } from '../policy/values.ts'
 import type { Ruleset } from '../ruleset.ts'
-import { nameAddress, nameOf } from './show.ts'
+import { nameAddress, nameOf } from './approval-screen.ts'
 
 /** One value of an input, by its path in it. */
 type Member = { readonly path: string; readonly value: unknown }

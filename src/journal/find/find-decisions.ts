@@ -1,7 +1,7 @@
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { pinnedUnder } from '../../service/contract/subject-name.ts'
 import type { DecisionRow, JournalReads } from '../journal.ts'
-import { ambiguous, candidates, isShownAs, shownForm } from './shown-form.ts'
+import { ambiguous, candidates, isShownAs, shownForm } from './id-forms.ts'
 
 /** Decisions that a part of a subject is looked for among. */
 const LOOKED_MAX = 2_000

@@ -1,7 +1,7 @@
 import { printable } from '../../errors.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import type { JournalReads } from '../journal.ts'
-import { ambiguous, candidates, isShownAs, notFound, type ShownForm, shownForm } from './shown-form.ts'
+import { ambiguous, candidates, isShownAs, notFound, type ShownForm, shownForm } from './id-forms.ts'
 
 /** Ended workflows that the beginning of an id is looked for among, beside all that are not. */
 const NEWEST_MAX = 1_000

@@ -1,7 +1,7 @@
 import { reasonText } from '../../guard/explain/reason-text.ts'
 import { aboutGiven, findDecisions, isOfSubject } from '../../journal/find/find-decisions.ts'
 import { isNamed, knownOf } from '../../journal/find/find-workflow.ts'
-import { saysSomething, shownForm } from '../../journal/find/shown-form.ts'
+import { saysSomething, shownForm } from '../../journal/find/id-forms.ts'
 import type { DecisionRow, JournalReads, Transition } from '../../journal/journal.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { subjectName } from '../../service/contract/subject-name.ts'

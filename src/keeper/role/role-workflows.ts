@@ -1,6 +1,6 @@
 import type { Nodes } from '../../chain/nodes.ts'
+import type { Duty } from '../../decide/decision-loop.ts'
 import { assessGain, rememberClaim } from '../../decide/gains.ts'
-import type { Duty } from '../../decide/loop.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { Gate } from '../../ops/control.ts'

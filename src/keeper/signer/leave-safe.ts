@@ -14,7 +14,7 @@ import {
   type LeaveRequest,
   latestOf,
   leavingOf,
-} from '../../fleet/leave-safe.ts'
+} from '../../fleet/safe-proof.ts'
 import type { Author } from '../../fleet/switches.ts'
 import type { Reservation } from '../../journal/journal.ts'
 import { openCommandLine } from '../../journal/redis/link/command-line.ts'

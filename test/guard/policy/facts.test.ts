@@ -1,6 +1,6 @@
 import { type Address, encodeAbiParameters, type Hex } from 'viem'
 import { describe, expect, it } from 'vitest'
-import { parseExpression } from '../../../src/guard/policy/expression.ts'
+import { parseExpression } from '../../../src/guard/policy/fact-arithmetic.ts'
 import { createReads } from '../../../src/guard/reads/views.ts'
 import { compileRuleset, type Ruleset } from '../../../src/guard/ruleset.ts'
 import { deployment as liquidations, sections } from '../fixtures.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { show } from '../../../src/guard/explain/show.ts'
+import { show } from '../../../src/guard/explain/approval-screen.ts'
 import { SELF } from '../../guard/fixtures.ts'
 import { PREPARED } from '../../guard/shipped.ts'
 import { fuzzBidderRows } from '../fuzz/bidder-rows.ts'

@@ -140,10 +140,10 @@ const BY_REASON: Readonly<
     ['policy/compare/difference.ts', 'if (unit === undefined) return null', 'unit === undefined', 'false'],
   ],
   'a word for the end: no operator is written so': [
-    ['policy/expression.ts', 'const operator = operators[', "''", "'mutated'"],
+    ['policy/fact-arithmetic.ts', 'const operator = operators[', "''", "'mutated'"],
   ],
   'a word for the end: no value is written so': [
-    ['policy/expression.ts', 'const token = cursor.tokens[', "''", "'mutated'"],
+    ['policy/fact-arithmetic.ts', 'const token = cursor.tokens[', "''", "'mutated'"],
   ],
   'the types need it: every member of a schema is one': [
     ['policy/inputs.ts', 'const kind = schema instanceof z.ZodType', 'schema instanceof z.ZodType', 'true'],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../agents/agent.ts'
 import type { PriceSeen } from '../../agents/board.ts'
-import { createDuty, type DutyDeps } from '../../src/decide/loop.ts'
+import { createDuty, type DutyDeps } from '../../src/decide/decision-loop.ts'
 import { openProposal } from '../../src/decide/open.ts'
 import type { Refusal } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'

@@ -1,7 +1,7 @@
 import type { Decision, Moment } from '../../../agents/agent.ts'
 import type { Recovered } from '../../../agents/protocol/experience.ts'
 import type { Clock } from '../../clock.ts'
-import { createDuty, type Duty, type DutyDeps } from '../../decide/loop.ts'
+import { createDuty, type Duty, type DutyDeps } from '../../decide/decision-loop.ts'
 import { type Refusal, RolekeeperError, refuse } from '../../errors.ts'
 import type { Observer } from '../../observe/observer.ts'
 import { type Gate, stopped } from '../../ops/control.ts'

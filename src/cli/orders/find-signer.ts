@@ -1,6 +1,6 @@
 import type { Address } from 'viem'
 import { printable } from '../../errors.ts'
-import { ambiguous, candidates, isShownAs, notFound, shownForm } from '../../journal/find/shown-form.ts'
+import { ambiguous, candidates, isShownAs, notFound, shownForm } from '../../journal/find/id-forms.ts'
 
 /**
  * Find a signer by its address in any form that is shown; a whole address is taken as it is.

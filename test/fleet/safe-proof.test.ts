@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Evidence, readEvidence } from '../../src/fleet/evidence.ts'
-import { type ChainEvidence, gapOf, judge, type LeaveRequest, leavingOf } from '../../src/fleet/leave-safe.ts'
+import { type ChainEvidence, gapOf, judge, type LeaveRequest, leavingOf } from '../../src/fleet/safe-proof.ts'
 import { openWitnesses } from '../../src/fleet/witnesses.ts'
 import { openCommandLine } from '../../src/journal/redis/link/command-line.ts'
 import { writeHistory } from '../../src/journal/redis/link/fleet-history.ts'
