@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { BaseError, HttpRequestError, TimeoutError } from 'viem'
 import type { Clock } from '../../src/clock.ts'
 import { RolekeeperError } from '../../src/errors.ts'
 import type { EntityResource } from '../../src/service/contract/directory-resources.ts'
@@ -97,6 +98,13 @@ export type SandboxService = {
   readonly stop: () => Promise<void>
 }
 
+/** Whether something failed as the chain's node gave no answer. Pure. */
+function isOfSilentNode(error: unknown): boolean {
+  const cause = error instanceof RolekeeperError ? error.cause : error
+  const isSilence = (each: unknown) => each instanceof HttpRequestError || each instanceof TimeoutError
+  return cause instanceof BaseError && cause.walk(isSilence) !== null
+}
+
 /**
  * Start the sandbox's HTTP service and stream on loopback.
  * Throws RolekeeperError `sandbox.service_host` for an address that is not loopback, `sandbox.service_port` when the
@@ -106,8 +114,8 @@ export async function startService(settings: ServiceSettings): Promise<SandboxSe
   const { deployment, clock, credentials, host, port = 0 } = settings
   if (!isLoopbackHost(host)) throw notLoopback(host)
   const onCrash = (error: unknown) => {
-    // A node that does not answer is no fault of the service: freshness says so, and the next block brings another look.
-    if (!(error instanceof RolekeeperError && error.code === 'indexer.node')) settings.onCrash?.(error)
+    // It is no fault of the service: freshness says so, and the next block brings another look.
+    if (!isOfSilentNode(error)) settings.onCrash?.(error)
   }
   const faults = createFaultSwitch(settings.fault)
   const store = openStore(settings.dbFile, credentials.secretKey)

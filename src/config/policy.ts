@@ -37,6 +37,15 @@ export const policySchema = <S extends PolicySections>(role: Role, sections: S) 
  */
 export function checkPolicy<S extends PolicySections>(yaml: YamlFile, role: Role, sections: S): Policy<S> {
   const { value, file } = yaml
+  const version: unknown = Reflect.get(Object(value), 'version')
+  if (typeof version === 'string' && version !== '2') {
+    // Else each setting of the other format would read as a mistake.
+    const problem = `version is ${JSON.stringify(version.slice(0, 40))}; allowed: 2`
+    throw new RolekeeperError('config.invalid', `${yaml.at(['version'])}: ${problem}.`, {
+      fix: 'write it anew, with the help of `rolekeeper policy new`',
+      facts: { file },
+    })
+  }
   const roleName: unknown = Reflect.get(Object(value), 'role')
   if (typeof roleName === 'string' && roleName !== role) {
     // Else each setting of the other role would read as a mistake.

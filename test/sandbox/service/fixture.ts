@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Address, type Hex, toFunctionSelector, toHex } from 'viem'
+import { type Address, type Hex, TimeoutError, toFunctionSelector, toHex } from 'viem'
 import type { Deployment } from '../../../sandbox/deploy/deploy.ts'
 import type {
   Canonical,
@@ -205,6 +205,8 @@ type PlayedCanonical = Canonical & {
   setActivity: (rows: readonly ActivityResource[]) => void
 }
 
+const SILENCE = new TimeoutError({ body: {}, url: 'http://127.0.0.1' })
+
 function playedCanonical(): PlayedCanonical {
   let snapshot = baseSnapshot
   let status = 'current'
@@ -230,8 +232,7 @@ function playedCanonical(): PlayedCanonical {
       return () => listeners.delete(listener)
     },
     transaction: async (hash) => {
-      if (isSilent)
-        throw new RolekeeperError('indexer.node', "The chain's node did not answer: TimeoutError.")
+      if (isSilent) throw new RolekeeperError('indexer.node', 'The node did not answer.', { cause: SILENCE })
       return transactions.get(hash) ?? null
     },
     stop: async () => {},
