@@ -48,21 +48,24 @@ type CompileAt = {
 /** Writes a value that is compared by a reference. */
 export type SayValue = (value: Value, reference: string) => string
 
-/** An operator of the policy language: all that is known of it. */
+/**
+ * An operator of the policy language: all that is known of it. Methods, so that one of any tests can stand for each: an
+ * operator is only given what it compiled itself.
+ */
 type Operator<T extends Test, Source> = {
   /** How a policy writes what it compares with. */
   readonly schema: z.ZodType<Source>
   /** Throws RolekeeperError `policy.guard_invalid`. Pure. */
-  readonly compile: (source: Source, at: CompileAt) => T
-  readonly references: (test: T) => readonly Reference[]
+  compile(source: Source, at: CompileAt): T
+  references(test: T): readonly Reference[]
   /** Whether a decoded value passes; a reference that resolves to nothing denies. */
-  readonly holds: (test: T, actual: Value, subject: Subject, place: ListIndexes) => boolean
+  holds(test: T, actual: Value, subject: Subject, place: ListIndexes): boolean
   /** Which ends of a range it closes. */
   readonly closes: readonly ('min' | 'max')[]
   /** What stands before the value in a sentence; nothing where the value stands for itself. */
   readonly label: string
   /** What it demands, for a refusal. */
-  readonly describe: (test: T, subject: Subject, place: ListIndexes, say: SayValue) => string
+  describe(test: T, subject: Subject, place: ListIndexes, say: SayValue): string
   /** What who asks can do where a value does not pass. */
   readonly fix?: string
   /**
@@ -152,9 +155,8 @@ export const OPERATORS = { eq: EQ, in: IN, min: bound('min'), max: bound('max') 
 /** The name of an operator, as a policy writes it. */
 export type Op = keyof typeof OPERATORS
 
-/** Find what is known of the operator of a test. Pure. */
-export const operatorOf = <T extends Test>({ op }: T): Operator<T, unknown> =>
-  OPERATORS[op] as unknown as Operator<T, unknown>
+/** Find what is known of the operator of a test, or of one by its name. Pure. */
+export const operatorOf = ({ op }: { readonly op: Op }): Operator<Test, unknown> => OPERATORS[op]
 
 function compileBound(
   text: string,

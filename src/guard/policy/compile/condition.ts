@@ -1,5 +1,5 @@
 import type { Condition } from '../conditions.ts'
-import { OPERATORS, type Op, type Shape, type Test } from '../operators.ts'
+import { OPERATORS, type Op, operatorOf, type Shape, type Test } from '../operators.ts'
 import type { GuardPolicy } from '../policy.ts'
 import type { Scope } from '../references.ts'
 
@@ -27,8 +27,7 @@ function compileTest(
 ): readonly Test[] {
   const ops = Object.keys(OPERATORS) as Op[]
   return ops.flatMap((op) => {
-    const source: unknown = tests[op]
-    const compile = OPERATORS[op].compile as (source: unknown, at: object) => Test
-    return source === undefined ? [] : [compile(source, { shape, scope, path, map })]
+    const source = tests[op]
+    return source === undefined ? [] : [operatorOf({ op }).compile(source, { shape, scope, path, map })]
   })
 }
