@@ -153,7 +153,7 @@ type OpenBalance = {
   readonly sinceBlock: bigint
   readonly brings: LinkedWorkflow['brings']
   /** Tokens that came to the thread already. */
-  readonly came: ReadonlySet<Address | null>
+  readonly tokensIn: ReadonlySet<Address | null>
 }
 
 /** Of what an opportunity was to bring so much may be missing, as of a token that takes a fee: what is less was something else. */
@@ -189,7 +189,7 @@ function waitingOf(thread: Thread): readonly OpenBalance[] {
     const given = netOf(own).filter(({ assets }) => assets < 0n)
     const [first] = own
     if (given.length === 0 || first === undefined) return []
-    return { at, thread, given, sinceBlock: first.line.blockNumber, brings, came: tokensIn }
+    return { at, thread, given, sinceBlock: first.line.blockNumber, brings, tokensIn }
   })
 }
 
@@ -199,7 +199,7 @@ function waitingOf(thread: Thread): readonly OpenBalance[] {
  */
 function bringing({ line }: Entry, all: readonly OpenBalance[]): OpenBalance | undefined {
   const waiting = all.filter(
-    ({ came: tokensIn, sinceBlock }) => !tokensIn.has(line.token) && sinceBlock <= line.blockNumber,
+    ({ tokensIn, sinceBlock }) => !tokensIn.has(line.token) && sinceBlock <= line.blockNumber,
   )
   const isGiven = ({ token }: Balance) => token === line.token
   const back = waiting.find(({ given }) =>

@@ -55,6 +55,8 @@ export type Duty = {
   readonly lastDecidedAtMs: () => number | null
   /** What looks end in since the last decision, and since when; null while they end well. */
   readonly failing: () => Failing | null
+  /** Whether it was told to stop: then that it looks no more is nothing wrong. */
+  readonly isStopped: () => boolean
 }
 
 /** What goes wrong again and again, and since when by the monotonic clock. */
@@ -100,8 +102,10 @@ export function createDuty(deps: DutyDeps): Duty {
         // Not before: a decision that nothing can be opened or kept for is as good as none.
         failing = null
       } catch (error) {
+        // What its own end breaks off says nothing of nodes and service.
+        if (stopped) break
         failing = { error, sinceMs: failing?.sinceMs ?? deps.monotonicMs() }
-        if (!stopped) deps.onFailed(error)
+        deps.onFailed(error)
       }
     } while (again && !stopped)
     // In the same turn as the test above: a hint that comes now begins a look of its own.
@@ -125,6 +129,7 @@ export function createDuty(deps: DutyDeps): Duty {
     lastDecision: decider.lastDecision,
     lastDecidedAtMs: decider.lastDecidedAtMs,
     failing: () => failing,
+    isStopped: () => stopped,
   }
 }
 

@@ -3,7 +3,7 @@ import type { Decision } from '../../agents/agent.ts'
 import type { PriceSeen } from '../../agents/board.ts'
 import { createDuty, type DutyDeps } from '../../src/decide/decision-loop.ts'
 import { openProposal } from '../../src/decide/open.ts'
-import type { Refusal } from '../../src/errors.ts'
+import { type Refusal, RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import type { KeeperEvent } from '../../src/ops/events.ts'
@@ -219,6 +219,17 @@ describe('a duty', () => {
     await stopping
     await look()
     expect(setup.world).toMatchObject({ looks: 1, opened: [] })
+  })
+
+  it('says nothing of nodes and service by a look that its own stop broke off', async () => {
+    const gate = Promise.withResolvers<void>()
+    setup.world.observing = gate.promise
+    setup.duty.look()
+    await settled()
+    const stopping = setup.duty.stop()
+    gate.reject(new RolekeeperError('service.unreachable', 'The service gave no answer (AbortError).'))
+    await stopping
+    expect([setup.duty.isStopped(), setup.duty.failing(), setup.world.failures]).toEqual([true, null, 0])
   })
 
   it('tells a price and a health factor when they change, and forgets subjects that are gone', async () => {

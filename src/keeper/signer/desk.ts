@@ -28,7 +28,7 @@ export type SignerDesk = {
    */
   readonly look: () => Promise<void>
   /** Say what an order comes to, and with `yes` do it. */
-  readonly take: (order: SignerOrder) => Promise<Checked<{ readonly said: string }>>
+  readonly take: (order: SignerOrder) => Promise<Checked<{ readonly text: string }>>
 }
 
 /** Create the desk. */
@@ -91,7 +91,7 @@ export function createSignerDesk(deps: SignerDeskDeps): SignerDesk {
 }
 
 /** Do what a person ordered about a signer, as {@link SignerDesk} says. */
-async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{ readonly said: string }>> {
+async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{ readonly text: string }>> {
   const signer = deps.addresses.find((each) => each.toLowerCase() === order.signer.toLowerCase())
   if (signer === undefined)
     return refuse(
@@ -106,10 +106,10 @@ async function take(order: SignerOrder, deps: SignerDeskDeps): Promise<Checked<{
     const released = deps.releases(signer, deps.signers.reasonsOf(signer), order.by)
     if (!released.ok) return released
     if (released.missing !== null)
-      return { ok: true, said: `${planned.said} Not yet: it takes ${released.missing}.` }
+      return { ok: true, text: `${planned.text} Not yet: it takes ${released.missing}.` }
   }
   const acted = await planned.act()
-  return acted.ok ? { ok: true, said: `${planned.said} Done.` } : acted
+  return acted.ok ? { ok: true, text: `${planned.text} Done.` } : acted
 }
 
 /** Of what nobody remembers, the nonces are closed one by one, and none of them is held before. Pure. */

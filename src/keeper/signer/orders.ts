@@ -73,6 +73,6 @@ export async function takeSignerOrders(
         : isLate === true
           ? leftBehind(id)
           : await desk.take(order)
-    await mail.reply(id, taken.ok ? { said: taken.said } : taken)
+    await mail.reply(id, taken.ok ? { said: taken.text } : taken)
   }
 }

@@ -99,7 +99,7 @@ type PlanRequest = OrderDeps & {
 }
 
 /** What an order would do, and the doing. */
-type Plan = Checked<{ readonly said: string; readonly act: () => Promise<Checked<unknown>> }>
+type Plan = Checked<{ readonly text: string; readonly act: () => Promise<Checked<unknown>> }>
 
 /** What each order would do, with what it goes by. */
 export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) => Promise<Plan>>> = {
@@ -136,7 +136,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) =>
         ? ''
         : ', in place of what others have pending there, unless that lands first. It is raised until the nodes take it, up to fees.maxFeePerGas'
     const text = `A no-op of ${signer} goes to nonce ${[...fillings.keys()].join(', ')}${replaces}.`
-    return { ok: true, said: lost === null ? text : `${text} ${lost.note.message}`, act }
+    return { ok: true, text: lost === null ? text : `${text} ${lost.note.message}`, act }
   },
   cancel: async ({ signer, nonce, nodes, journal, onChanged }) => {
     if (nonce === undefined)
@@ -156,7 +156,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) =>
       return { ok: true } as const
     }
     const text = `The payload of workflow ${workflow.id} at nonce ${nonce} is replaced by a no-op, unless it lands first.`
-    return { ok: true, said: text, act }
+    return { ok: true, text, act }
   },
   release: async (asked) => {
     const { signer, standing, signers } = asked
@@ -185,7 +185,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) =>
         ` Workflow ${id} fails at every step and ends quarantined as it is: what it reserved stays reserved${left}.`,
     )
     const text = `${signer} leaves SAFE (${checks}): ${counts(standing)}.${ends.join('')}${landed.map(landedText).join('')}`
-    return { ok: true, said: text, act }
+    return { ok: true, text, act }
   },
   resync: async (asked) => {
     const { signer, standing, nodes, journal, signers } = asked
@@ -203,7 +203,7 @@ export const PLANS: Readonly<Record<SignerOrder['verb'], (asked: PlanRequest) =>
     }
     const verb = free === standing.next ? 'stays' : 'becomes'
     const text = `The next nonce of ${signer} ${verb} ${free === null ? '' : `${free}, `}the first that is neither final on the chain nor held: ${counts(standing)}.`
-    return { ok: true, said: text, act }
+    return { ok: true, text, act }
   },
 }
 

@@ -79,7 +79,7 @@ describe('rolekeeper signer show', () => {
 describe('an order about a signer', () => {
   /** Run a command beside a keeper that answers its order so. */
   async function beside(
-    reply: { readonly ok: true; readonly said: string } | Refusal,
+    reply: { readonly ok: true; readonly text: string } | Refusal,
     ...args: readonly string[]
   ) {
     const taken: SignerOrder[] = []
@@ -103,7 +103,7 @@ describe('an order about a signer', () => {
   }
 
   it('is only looked at without --yes', async () => {
-    const said = { ok: true, said: 'It would.' } as const
+    const said = { ok: true, text: 'It would.' } as const
     expect(await beside(said, 'cancel', SIGNER, '7')).toEqual([
       { verb: 'cancel', signer: SIGNER, nonce: 7, yes: false },
     ])
@@ -128,7 +128,7 @@ describe('an order about a signer', () => {
     const { publicKey, privatePem } = createPersonKey()
     const key = join(directory, 'anna.key')
     writeFileSync(key, JSON.stringify({ name: 'anna', privatePem }), { mode: 0o600 })
-    const [order] = await beside({ ok: true, said: 'Done.' }, 'release', SIGNER, '--yes', '--key', key)
+    const [order] = await beside({ ok: true, text: 'Done.' }, 'release', SIGNER, '--yes', '--key', key)
     const text = releaseText(CHAIN, SIGNER, hashOfReasons(signers.reasonsOf(SIGNER)))
     const known = { approvers: { anna: { key: publicKey } } }
     expect(whoReleases(text, order?.by === undefined ? [] : [order.by], known)).toEqual(['anna'])
@@ -139,7 +139,7 @@ describe('an order about a signer', () => {
     const taken: SignerOrder[] = []
     const take = async (order: SignerOrder) => {
       taken.push(order)
-      return { ok: true, said: `It was done ${taken.length} times.` } as const
+      return { ok: true, text: `It was done ${taken.length} times.` } as const
     }
     for (let starts = 0; starts < 2; starts += 1) {
       writeSignerOrder(directory, id, { verb: 'release', signer: SIGNER, yes: true })

@@ -8,7 +8,12 @@ import {
   nodeFindings,
 } from '../../../src/keeper/health/findings/chain.ts'
 import { clockFinding, diskFinding, journalFinding } from '../../../src/keeper/health/findings/process.ts'
-import { keyFinding, serviceFinding, streamFinding } from '../../../src/keeper/health/findings/role.ts'
+import {
+  dutyFinding,
+  keyFinding,
+  serviceFinding,
+  streamFinding,
+} from '../../../src/keeper/health/findings/role.ts'
 import { type UpkeepState, upkeepFindings } from '../../../src/keeper/health/findings/upkeep.ts'
 import type { RoleAtWork } from '../../../src/keeper/role/role.ts'
 import { type FacetName, type Finding, facetKey } from '../../../src/ops/facet.ts'
@@ -192,6 +197,23 @@ it('says of a key that it does not sign, at once', () => {
   }
   const found = keyFinding(role as unknown as RoleAtWork, NOW)
   expect([found.about, ...told(found)]).toEqual(['allocator', 'failing', 'key.not_signing'])
+})
+
+it('finds nothing wrong with a role that looks no more as its keeper ends', () => {
+  const of = (isStopped: boolean) =>
+    told(
+      dutyFinding(
+        {
+          role: 'allocator',
+          duty: { isStopped: () => isStopped, failing: () => null, lastDecidedAtMs: () => NOW - 60_000 },
+        } as unknown as RoleAtWork,
+        { nowMs: NOW, monotonicMs: NOW },
+      ),
+    )
+  expect([of(true), of(false)]).toEqual([
+    ['ok', 'ok'],
+    ['failing', 'role.not_looking'],
+  ])
 })
 
 describe('the cause', () => {

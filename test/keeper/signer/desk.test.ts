@@ -251,8 +251,8 @@ describe('a count above the journal’s', () => {
       message: expect.stringContaining(`rolekeeper signer resync ${SIGNER} --yes`),
     })
     const { would, did } = await order('resync')
-    expect(would).toMatchObject({ ok: true, said: expect.stringMatching(/becomes 9, .*next nonce is 7/) })
-    expect(did).toMatchObject({ ok: true, said: expect.stringMatching(/Done\.$/) })
+    expect(would).toMatchObject({ ok: true, text: expect.stringMatching(/becomes 9, .*next nonce is 7/) })
+    expect(did).toMatchObject({ ok: true, text: expect.stringMatching(/Done\.$/) })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(9)
     // That the counts agree now is what the person did: the keeper has seen nothing that explains them.
     await desk.look()
@@ -277,9 +277,9 @@ describe('a count above the journal’s', () => {
     const { order } = createWorld()
     await claim(7)
     await journal.adoptNonce(CHAIN, SIGNER, 20)
-    expect((await order('resync')).would).toMatchObject({ said: expect.stringContaining('becomes 8, ') })
+    expect((await order('resync')).would).toMatchObject({ text: expect.stringContaining('becomes 8, ') })
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(8)
-    expect((await order('resync')).would).toMatchObject({ said: expect.stringContaining('stays 8, ') })
+    expect((await order('resync')).would).toMatchObject({ text: expect.stringContaining('stays 8, ') })
   })
 
   it('is no end of a signer whose next nonce an older release raised to it: it is taken back', async () => {
@@ -346,7 +346,7 @@ describe('a nonce that nobody holds', () => {
     await desk.look()
     expect(await journal.byNonce(CHAIN, SIGNER, 7)).toBeNull()
     const { would, did } = await order('fill', 7)
-    expect(would).toMatchObject({ ok: true, said: `A no-op of ${SIGNER} goes to nonce 7.` })
+    expect(would).toMatchObject({ ok: true, text: `A no-op of ${SIGNER} goes to nonce 7.` })
     expect(did.ok).toBe(true)
     expect(await journal.byNonce(CHAIN, SIGNER, 7)).toMatchObject({ state: 'in_flight' })
     expect((await order('fill', 7)).did).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
@@ -382,7 +382,7 @@ describe('what others have pending at our next nonces', () => {
     expect(await journal.nextNonce(CHAIN, SIGNER)).toBe(7)
     expect((await order('fill', 9)).would).toMatchObject({ ok: false, check: 'nonce_not_unheld' })
     const { would, did } = await order('fill', 8)
-    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('7, 8') })
+    expect(would).toMatchObject({ ok: true, text: expect.stringContaining('7, 8') })
     expect(did.ok).toBe(true)
     for (const nonce of [7, 8])
       expect(await journal.byNonce(CHAIN, SIGNER, nonce)).toMatchObject({
@@ -409,7 +409,7 @@ describe('an order about a signer', () => {
     const { order } = createWorld()
     await claim(7)
     const { would, did } = await order('cancel', 7)
-    expect(would).toMatchObject({ ok: true, said: expect.stringContaining('workflow w7 at nonce 7') })
+    expect(would).toMatchObject({ ok: true, text: expect.stringContaining('workflow w7 at nonce 7') })
     expect(did.ok).toBe(true)
     expect((await journal.get('w7'))?.slots[0]?.closing).toBe('cancelled_by_hand')
     expect((await order('cancel', 7)).did).toMatchObject({ check: 'nonce_not_open' })
@@ -458,7 +458,7 @@ describe('an order about a signer', () => {
     const { would, did } = await order('release')
     expect(would).toMatchObject({
       ok: true,
-      said: expect.stringMatching(
+      text: expect.stringMatching(
         new RegExp(`Workflow ${id} .* ends quarantined as it is.*${MARKET} may still take ${TOKEN}`),
       ),
     })
@@ -518,7 +518,7 @@ it('gives up what was final and is lost when a person orders it, and says what t
   const { would, did } = await order('fill', 7)
   expect(would).toMatchObject({
     ok: true,
-    said: expect.stringMatching(/Workflow w7 ended succeeded .* undone for good/),
+    text: expect.stringMatching(/Workflow w7 ended succeeded .* undone for good/),
   })
   expect(did.ok).toBe(true)
   const filled = await journal.byNonce(CHAIN, SIGNER, 7)
@@ -549,7 +549,7 @@ it.each<[string, 'success' | 'reverted', string]>([
   Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n })
   const { would } = await order('release')
   expect(would).toMatchObject({ ok: true })
-  expect('said' in would && would.said.includes('Workflow w7 ended reverted')).toBe(status === 'success')
+  expect('text' in would && would.text.includes('Workflow w7 ended reverted')).toBe(status === 'success')
   expect((await journal.byOpportunity('w7'))?.state).toBe(end)
   // What stands keeps its whole exposure in the budgets.
   const reserved = (await journal.reservations('liquidator', 0)).map(({ usdMicros }) => usdMicros)
@@ -633,7 +633,7 @@ it.each([
   world.took = { ...minedAs(hash(72), 'success'), digest: hash(7) }
   Object.assign(world, { finalized: 8, latest: 8, pending: 8, forkedFrom: 80n, hasState })
   const { would, did } = await order('release')
-  expect(would).toMatchObject({ ok: true, said: expect.stringContaining(said) })
+  expect(would).toMatchObject({ ok: true, text: expect.stringContaining(said) })
   expect(did.ok).toBe(true)
   expect((await journal.byOpportunity('w7'))?.state).toBe('partial')
   expect(checks()).toEqual([])
@@ -673,7 +673,7 @@ describe('release, where a policy names approvers', () => {
         ...(by === undefined ? {} : { by }),
       } as const
       const taken = await desk.take(order)
-      return taken.ok ? taken.said : taken.check
+      return taken.ok ? taken.text : taken.check
     }
 
   it('takes the quorum’s word for the very reasons that stand, and nobody else’s', async () => {

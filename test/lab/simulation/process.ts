@@ -177,7 +177,7 @@ export class Process {
     const order = async (verb: 'fill' | 'resync' | 'release', nonce?: number) => {
       const about = nonce === undefined ? {} : { nonce }
       const done = await desk.take({ verb, signer: SIGNER, yes: true, ...about })
-      this.#world.onOrder(`${verb}: ${done.ok ? done.said : done.message}`)
+      this.#world.onOrder(`${verb}: ${done.ok ? done.text : done.message}`)
     }
     const lost = this.#lostForGood()
     order('resync')

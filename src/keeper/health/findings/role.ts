@@ -125,6 +125,7 @@ type Now = { readonly nowMs: number; readonly monotonicMs: number }
 /** Whether a role decides, and does what it owes. */
 export function dutyFinding({ role, duty, duties }: RoleAtWork, { nowMs, monotonicMs }: Now): Finding {
   const where = { facet: 'duty', about: role } as const
+  if (duty.isStopped()) return { ...where, state: 'ok', message: 'decides nothing any more: its keeper ends' }
   const failing = duty.failing()
   if (failing !== null)
     return {
