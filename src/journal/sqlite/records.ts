@@ -254,7 +254,14 @@ function encodeOnce(value: object): string {
  * Read a record that {@link encodeRecord} wrote. The journal is ours alone (mode 0700), so its shape is trusted as
  * of its version. Pure.
  */
-export const decodeRecord = <T>(text: string): T =>
-  JSON.parse(text, (_key, value: unknown) =>
-    value !== null && typeof value === 'object' && TAG in value ? BigInt(String(value[TAG])) : value,
-  )
+export const decodeRecord = <T>(text: string): T => withIntegers(JSON.parse(text)) as T
+
+/** What was just read, its integers in place of what they were written as: a reviver is asked about every text and number too. */
+function withIntegers(value: unknown): unknown {
+  if (!isObject(value)) return value
+  const members = value as Record<string, unknown>
+  if (TAG in members) return BigInt(String(members[TAG]))
+  for (const [name, member] of Object.entries(members))
+    if (isObject(member)) members[name] = withIntegers(member)
+  return members
+}
