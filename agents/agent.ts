@@ -85,6 +85,8 @@ export type Ended = Omit<InFlight, 'held'> & {
   readonly endedAtMs: number
   /** Why it ended so; null for a success. */
   readonly check: string | null
+  /** The same in words, with a fix where there is one; absent for a success. */
+  readonly message?: string
 }
 
 /** What another role of this keeper is about now. */

@@ -39,6 +39,8 @@ const CHOSEN: ReadonlySet<string> = new Set([
   ...['above_our_limit', 'above_worth_once_won', 'not_funded', 'epoch_budget_used', 'above_channel_price'],
   ...['above_channel_position', 'above_position_limit', 'borrower_concentrated', 'market_concentrated'],
   'lane_concentrated',
+  // Whoever feeds the oracle has to act.
+  'oracle_not_healthy',
   // What could not be done in time was late before.
   'closes_too_soon',
 ])

@@ -41,7 +41,11 @@ export type OwnBudget = {
 type DueFacts<One> = {
   readonly inFlight: readonly (One & { readonly workflowId: string; readonly held?: true })[]
   /** Newest first. */
-  readonly recent: readonly (One & { readonly state: string; readonly check: string | null })[]
+  readonly recent: readonly (One & {
+    readonly state: string
+    readonly check: string | null
+    readonly message?: string
+  })[]
   readonly passedOver: readonly {
     readonly subject: string
     readonly check: string
@@ -72,7 +76,7 @@ export function whyDue<One>(
   if (open !== undefined)
     return { check: 'under_way', message: `Workflow ${open.workflowId} is about it and has not ended.` }
   const last = recent.find(isAbout)
-  const undone = last !== undefined && UNDONE.has(last.state) ? (last.check ?? last.state) : null
+  const undone = last !== undefined && UNDONE.has(last.state) ? last : null
   const left = passedOver.find(({ subject }) => subjects.includes(subject))
   if (left?.check === 'already_done' && last?.state === 'shadowed')
     return { check: left.check, message: 'It was done in shadow, where nothing is sent.', chosen: true }
@@ -81,5 +85,8 @@ export function whyDue<One>(
     return { check: left.check, message: left.message }
   return undone === null
     ? { message: otherwise }
-    : { check: undone, message: `The last try of it was ${last?.state}; it is tried again after a pause.` }
+    : {
+        check: undone.check ?? undone.state,
+        message: `It is tried again after a pause; the last try was ${undone.state}${undone.message === undefined ? '.' : `: ${undone.message}`}`,
+      }
 }

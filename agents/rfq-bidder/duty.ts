@@ -25,6 +25,7 @@ const CHOSEN: ReadonlySet<string> = new Set([
     'raises_used_up',
     'left_to_winner',
     'awaits_finalizer',
+    'oracle_not_healthy',
   ],
   ...[
     'reserve_above_limit',

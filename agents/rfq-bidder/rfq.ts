@@ -1,4 +1,4 @@
-import { moment, native, span } from '../../src/readable.js'
+import { moment, native, plural, span } from '../../src/readable.js'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
 import { isEnough } from '../protocol/experience.ts'
@@ -212,7 +212,7 @@ function next(
   const raises = ended.filter(({ kind }) => kind === 'raise').length
   const isRaise = wanted > current.assets
   if (isRaise && raises >= policy.rfq.raisesMax) {
-    const message = `Bid ${current.bidId} was raised ${raises} times today; the policy allows ${policy.rfq.raisesMax}.`
+    const message = `Bid ${current.bidId} was raised ${plural(raises, 'time')} today; the policy allows ${policy.rfq.raisesMax}.`
     return passOver(rfq.id, { check: 'raises_used_up', message, reason: { raises } })
   }
   if (commitments.nativeWei < commitments.bidGas.wei) return passOver(rfq.id, outOfGas(scene))

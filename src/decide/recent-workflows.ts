@@ -33,7 +33,8 @@ function ended(workflow: Workflow): readonly Ended[] {
   const { state, createdAtMs, updatedAtMs, note } = workflow
   if (!isTerminal(state)) return []
   const times = { begunAtMs: createdAtMs, endedAtMs: updatedAtMs }
-  return [{ ...inFlight(briefOf(workflow)), ...times, state, check: note?.check ?? null }]
+  const why = note === undefined ? { check: null } : { check: note.check, message: note.message }
+  return [{ ...inFlight(briefOf(workflow)), ...times, state, ...why }]
 }
 
 /** Say a workflow as decisions need it. Pure. */

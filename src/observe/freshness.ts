@@ -1,7 +1,7 @@
 import type { Moment } from '../../agents/agent.ts'
 import type { Head } from '../chain/nodes.ts'
 import { printable } from '../errors.ts'
-import { span } from '../readable.js'
+import { plural, span } from '../readable.js'
 import type { Freshness } from '../service/contract/resources.ts'
 import type { ListedRows } from './collections.ts'
 
@@ -76,7 +76,7 @@ function blockProblem(
   if (blockNumber === null || blockNumber === undefined) return 'does not say its block'
   const lag = head.number - BigInt(blockNumber)
   if (lag > limits.blockLagMax)
-    return `is ${lag} blocks behind our node; the policy allows ${limits.blockLagMax}`
+    return `is ${plural(lag, 'block')} behind our node; the policy allows ${limits.blockLagMax}`
   if (-lag > limits.blockLagMax)
     return `is ${-lag} blocks ahead of our node; the policy allows ${limits.blockLagMax}`
   return null

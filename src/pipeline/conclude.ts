@@ -226,7 +226,7 @@ function failureNote(workflow: Workflow): Note {
     }
   }
   if (first.inclusion?.status === 'reverted') {
-    const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: the state had changed since the simulation.`
+    const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: the state had changed since the simulation, as it does where somebody else was first.`
     return { check: 'reverted_on_chain', message }
   }
   const message = workflow.note?.message ?? `Its nonces were closed without the payload: ${first.closing}.`

@@ -19,3 +19,12 @@ it('remembers what ended for a day, and what was quarantined beyond that', () =>
   expect(ids().slice(-2)).toEqual(['r100', 'w2'])
   expect(ids()).toHaveLength(501)
 })
+
+it('remembers why each ended so, in words too', () => {
+  const note = { check: 'approval_unlimited', message: 'Amount is 5 sUSD; allowed is 1 sUSD.' }
+  const recent = createRecent([workflowOf('refused', { id: 'w1', note }), ended('w2', 'succeeded')], () => 2)
+  const [refused, succeeded] = recent.list()
+  expect(refused).toMatchObject(note)
+  expect(succeeded).toMatchObject({ check: null })
+  expect(succeeded).not.toHaveProperty('message')
+})

@@ -249,7 +249,9 @@ function planText({ signer, gone, at }: LeaveSafeOptions, plan: LeavePlan): stri
         ]),
     ...(adoptedOfOthers === 0
       ? []
-      : [`counts ${adoptedOfOthers} transactions of other signers in the budgets of theirs, likewise`]),
+      : [
+          `counts ${plural(adoptedOfOthers, 'transaction')} of other signers in the budgets of theirs, likewise`,
+        ]),
     ...(gap === null
       ? [`lets ${signer} sign again`]
       : [

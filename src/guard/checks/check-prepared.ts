@@ -1,4 +1,5 @@
 import { type Checked, type Refusal, refuse } from '../../errors.ts'
+import { plural } from '../../readable.js'
 import { blockedText } from '../../service/contract/blocked-reasons.ts'
 import type { PreparedWorkflow } from '../../service/contract/prepared-workflow.ts'
 import { REQUEST_ID } from '../../service/contract/scalars.ts'
@@ -82,7 +83,7 @@ function checkCalls(
   if (length === 0) return { ok: true, calls: [] }
   return refuse(
     'transactions_unasked',
-    `The answer has ${length} transactions; ${workflowType} is done by preparing it, and has none.`,
+    `The answer has ${plural(length, 'transaction')}; ${workflowType} is done by preparing it, and has none.`,
   )
 }
 

@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../../errors.ts'
-import { span } from '../../readable.js'
+import { plural, span } from '../../readable.js'
 import type { FrozenAnswer } from '../../workflow/workflow.ts'
 import type { Freshness } from '../policy/policy.ts'
 
@@ -69,7 +69,7 @@ export function checkBlockLag(
   if (lag > blockLagMax) {
     return refuse(
       'snapshot_behind',
-      `The service's snapshot is ${lag} blocks behind our node; the policy allows ${blockLagMax}.`,
+      `The service's snapshot is ${plural(lag, 'block')} behind our node; the policy allows ${blockLagMax}.`,
     )
   }
   if (-lag <= blockLagMax) return null

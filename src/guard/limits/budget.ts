@@ -46,7 +46,7 @@ export function checkBudget<Row extends SpendRow>(options: {
     if (reverts >= limit.revertsMax) {
       return refuse(
         `limit_${name}_reverts`,
-        `${reverts} transactions${ask.workflowType === undefined ? '' : ` of ${ask.workflowType}`} reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
+        `${plural(reverts, 'transaction')}${ask.workflowType === undefined ? '' : ` of ${ask.workflowType}`} reverted in the last ${name}; the policy allows ${limit.revertsMax}. Fix: find out why, wait, or raise limits.${key}.revertsMax.`,
       )
     }
   }

@@ -13,6 +13,7 @@ import {
   HOUSE,
   iso,
   lot,
+  market,
   moment,
   NOW_S,
   outbid,
@@ -41,7 +42,11 @@ it('owes a bid from the last call on, late after half of it, and says what keeps
   expect(bid).not.toHaveProperty('chosen')
 })
 
-it('leaves by choice what is above its limit, and what it comes too late for', () => {
+it('leaves by choice what is above its limit, what it comes too late for, and what waits for an oracle', () => {
+  const stale = [market({}, { priceWad: 1n, sourceAsOfS: NOW_S, state: 2 })]
+  expect(owed({ lots: [lot()], markets: stale })).toMatchObject([
+    { check: 'oracle_not_healthy', chosen: true },
+  ])
   expect(owed({ lots: [outbid(usd(49_000))] })).toMatchObject([
     { check: 'above_channel_price', chosen: true },
   ])

@@ -15,3 +15,33 @@ it('owes nothing more of what was done in shadow, where it is left alone for tha
   expect(why('shadowed', 'price_unknown')).toEqual({ check: 'price_unknown', message: 'why' })
   expect(why('succeeded', 'already_done')).toEqual({ check: 'already_done', message: 'why' })
 })
+
+it('says how the last try ended, and why, while the next one waits', () => {
+  const dueAfter = (message?: string) =>
+    whyDue(
+      {
+        inFlight: [],
+        recent: [
+          {
+            subject: 'a',
+            state: 'refused',
+            check: 'approval_unlimited',
+            ...(message === undefined ? {} : { message }),
+          },
+        ],
+        passedOver: passed('backing_off'),
+      },
+      ({ subject }) => subject === 'a',
+      ['a'],
+      'It was proposed just now.',
+    )
+  expect(dueAfter('Amount is 5 sUSD; allowed is 1 sUSD.')).toEqual({
+    check: 'approval_unlimited',
+    message:
+      'It is tried again after a pause; the last try was refused: Amount is 5 sUSD; allowed is 1 sUSD.',
+  })
+  expect(dueAfter()).toEqual({
+    check: 'approval_unlimited',
+    message: 'It is tried again after a pause; the last try was refused.',
+  })
+})

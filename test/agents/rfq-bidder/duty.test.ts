@@ -33,6 +33,11 @@ it.each([
   ],
   ['it is too early', { rfqs: [rfq({ closesAtS: NOW_S + 300 })] }, 'before_last_call'],
   ['it can land no more', { rfqs: [rfq({ closesAtS: NOW_S })] }, 'too_late'],
+  [
+    'whoever feeds the oracle has to act',
+    { rfqs: [rfq()], prices: [price({ serviceOracleState: 'stale' })] },
+    'oracle_not_healthy',
+  ],
 ])('leaves a bid by choice where %s', (_, changes, check) => {
   expect(owed(changes)).toMatchObject([{ what: 'RFQ bid', check, chosen: true }])
 })

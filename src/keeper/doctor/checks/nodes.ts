@@ -2,7 +2,7 @@ import { type NodeLack, probeLacks } from '../../../chain/probe-limits.ts'
 import { type ProbedNode, probeNode } from '../../../chain/probe-node.ts'
 import type { RunConfig } from '../../../config/config.ts'
 import { RolekeeperError } from '../../../errors.ts'
-import { span } from '../../../readable.js'
+import { plural, span } from '../../../readable.js'
 import { ANSWER_MS_MAX } from '../../startup/service.ts'
 import { type Finding, failed, failedBy, passed, warned } from '../finding.ts'
 
@@ -128,7 +128,7 @@ function judgeNode(seen: NodeAnswers, { best, odd, finality, nowMs }: Against): 
   if (behind > APART_MAX) {
     return warned('node', name, {
       code: 'node.behind',
-      message: `Node ${name} is at block ${head.number}, ${behind} blocks behind the best of them; ${APART_MAX} is the limit.`,
+      message: `Node ${name} is at block ${head.number}, ${plural(behind, 'block')} behind the best of them; ${APART_MAX} is the limit.`,
       fix: `wait until it has caught up, or name another node as ${path}.`,
     })
   }

@@ -1,7 +1,7 @@
 import type { NodeHealth, Nodes, UnansweredMethod, UnreadBlock } from '../../../chain/nodes.ts'
 import { RolekeeperError } from '../../../errors.ts'
 import type { Finding } from '../../../ops/facet.ts'
-import { native, span } from '../../../readable.js'
+import { native, plural, span } from '../../../readable.js'
 import type { Payer } from '../../policy/candidates.ts'
 
 /** A node that catches up by then is not worth an alarm. */
@@ -55,7 +55,7 @@ export function chainFinding(
     return { ...CHAIN, state, error: headOld(headAgeMs, headAgeMsMax) }
   }
   const age = headAgeMs === null ? 'no head yet' : `the newest block is ${span(headAgeMs)} old`
-  return { ...CHAIN, state: 'ok', message: `${nodes.agree} nodes must agree; ${age}` }
+  return { ...CHAIN, state: 'ok', message: `${plural(nodes.agree, 'node')} must agree; ${age}` }
 }
 
 const NOT_FOLLOWED = new RolekeeperError('chain.not_followed', 'The chain is not followed yet.', {
@@ -141,7 +141,8 @@ export const gasFinding = (payer: Payer, balanceWei: bigint | null): Finding => 
   if (payer.gasWeiMax === 0n)
     return { ...where, state: 'ok', message: 'its policy lets no workflow pay for gas' }
   const runway = balanceWei / payer.gasWeiMax
-  if (runway >= RUNWAY_MIN) return { ...where, state: 'ok', message: `for ${runway} workflows at the most` }
+  if (runway >= RUNWAY_MIN)
+    return { ...where, state: 'ok', message: `for ${plural(runway, 'workflow')} at the most` }
   return { ...where, state: runway < 1n ? 'failing' : 'warning', error: lowBalance(payer, balanceWei) }
 }
 

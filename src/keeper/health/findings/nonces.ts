@@ -53,7 +53,7 @@ export function passedByOf(mine: readonly Workflow[], head: Head | null, nowMs: 
 const noncePassedBy = ({ id }: Workflow, { nonce, signer }: Slot, blocks: bigint) =>
   new RolekeeperError(
     'nonce.passed_by',
-    `Nonce ${nonce} of ${signer} was sent ${blocks} blocks ago, offers more than the base fee, and is in none.`,
+    `Nonce ${nonce} of ${signer} was sent ${plural(blocks, 'block')} ago, offers more than the base fee, and is in none.`,
     {
       fix: `ask a node for the transaction (\`rolekeeper workflows show ${id.slice(0, 8)}\` has its hash): one that takes it and does not have it swallows what is sent; put another into \`chain.nodes.send\`.`,
       facts: { workflow: id, nonce, signer },

@@ -69,7 +69,7 @@ export const seatsFinding = ({ ok, message }: SeatStanding): Finding =>
 /** Whether the journal takes what is written, by what a write ended in. Pure. */
 export const journalFinding = (failed: unknown, live: number): Finding =>
   failed === null
-    ? { facet: 'journal', about: '', state: 'ok', message: `${live} workflows live` }
+    ? { facet: 'journal', about: '', state: 'ok', message: `${plural(live, 'workflow')} live` }
     : { facet: 'journal', about: '', state: 'failing', error: journalError(failed) }
 
 const journalError = (failed: unknown) =>

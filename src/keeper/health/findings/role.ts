@@ -52,7 +52,7 @@ export function serviceFinding(atWork: readonly Pick<RoleAtWork, 'duty'>[]): Fin
 export function streamFinding(feed: Pick<FeedState, 'mode' | 'connections'> | null): Finding {
   const where = { facet: 'stream', about: '' } as const
   if (feed?.mode === 'stream')
-    return { ...where, state: 'ok', message: `connected ${feed.connections} times` }
+    return { ...where, state: 'ok', message: `connected ${plural(feed.connections, 'time')}` }
   const isPolling = feed?.mode === 'polling'
   const isOpened = feed !== null && feed.connections > 0
   const error = isPolling
