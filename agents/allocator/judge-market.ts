@@ -1,10 +1,9 @@
 import { span } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE, NORMAL_MARKET_REGIME } from '../../src/service/contract/assumptions.ts'
-import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
 import { ORACLE_HEALTHY } from '../protocol/lending-views.ts'
-import { priceText } from '../protocol/text.ts'
+import { assetsText, priceText } from '../protocol/text.ts'
 import type { AllocatorPolicy } from './policy.ts'
 import type { AllocationSeen, IntelligenceSeen, MarketLook, VaultBooks } from './seen.ts'
 
@@ -35,7 +34,7 @@ export function impairment(
   const limit = ((debtAssets + cashAssets) * BigInt(leaving.badDebtBpsMax)) / BPS
   if (badDebtAssets <= limit) return null
   const pinned = deployment.markets.find((market) => market.address === address)
-  const loan = (assets: bigint) => amountText(assets, pinned?.loanAsset, deployment)
+  const loan = (assets: bigint) => assetsText(assets, pinned?.loanAsset, deployment)
   const message = `Its bad debt is ${loan(badDebtAssets)}; the policy allows ${loan(limit)}.`
   return { check: 'bad_debt', message }
 }

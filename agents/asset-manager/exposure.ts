@@ -1,7 +1,7 @@
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import { amountText } from '../../src/units.ts'
 import { inputText } from '../../src/workflow/proposal.ts'
 import type { InFlight, Moment, Stop } from '../agent.ts'
+import { assetsText } from '../protocol/text.ts'
 import type { OpenFund } from './fund.ts'
 import type { FundSeen, LotSeen, ManagerSeen } from './seen.ts'
 
@@ -78,7 +78,7 @@ export function unreleased({ row, figures }: FundSeen, { lots, deployment }: See
   if (waiting <= 0n) return null
   const fund = deployment.funds.find(({ address }) => address === row.address)
   const newest = row.currentEpoch?.activeReservationId ?? 'not shown'
-  const message = `${amountText(waiting, fund?.quoteAsset, deployment)} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
+  const message = `${assetsText(waiting, fund?.quoteAsset, deployment)} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
   return { check: 'reservation_not_released', message, reason: { waitingAssets: String(waiting) } }
 }
 

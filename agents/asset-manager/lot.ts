@@ -2,12 +2,11 @@ import { moment, span } from '../../src/readable.js'
 import { HEALTHY_ORACLE_STATE } from '../../src/service/contract/assumptions.ts'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { AcquisitionResource } from '../../src/service/contract/trade-resources.ts'
-import { amountText } from '../../src/units.ts'
 import type { Moment, Stop } from '../agent.ts'
 import { losingOn, losingStop } from '../protocol/experience.ts'
 import { BPS, collateralValue } from '../protocol/health.ts'
 import { priceStop } from '../protocol/price.ts'
-import { percent, priceText } from '../protocol/text.ts'
+import { assetsText, percent, priceText } from '../protocol/text.ts'
 import { capitalCostOf, type Lane, type ManagerPolicy } from './policy.ts'
 import type { FundAtLot, LotSeen, ManagerSeen, PricedMarket } from './seen.ts'
 
@@ -49,7 +48,7 @@ export function judgeLot({ row, house, funds }: LotSeen, seen: Seen, policy: Man
     return { check: 'lot_closed', message: `The house says that lot ${row.lotId} is not open.` }
   const ours = ourFunds(seen)
   if (house.bestFundAddress !== null && ours.has(house.bestFundAddress)) {
-    const message = `Our fund ${house.bestFundAddress} leads with ${amountText(house.bestAssets, row.quoteAssetAddress, seen.deployment)}.`
+    const message = `Our fund ${house.bestFundAddress} leads with ${assetsText(house.bestAssets, row.quoteAssetAddress, seen.deployment)}.`
     return {
       check: 'our_bid_leads',
       message,

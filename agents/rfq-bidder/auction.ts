@@ -1,9 +1,8 @@
 import { moment, native, span } from '../../src/readable.js'
-import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver } from '../agent.ts'
 import { BPS } from '../protocol/health.ts'
-import { tokens } from '../protocol/text.ts'
+import { assetsText, tokens } from '../protocol/text.ts'
 import { enter } from './commitments.ts'
 import { headroomFor } from './headroom.ts'
 import { inFlightStop, judgeLot, lateStop, nearness, type Scene } from './lot.ts'
@@ -23,7 +22,7 @@ export function bidAtAuction(lot: AuctionSeen, scene: Scene): Proposal | PassedO
   if (lot.bestBidder === self) {
     return passOver(lot.id, {
       check: 'leads',
-      message: `We lead with ${amountText(lot.bestAssets ?? 0n, lot.quoteAsset, seen.deployment)}.`,
+      message: `We lead with ${assetsText(lot.bestAssets ?? 0n, lot.quoteAsset, seen.deployment)}.`,
       reason: { bidAssets: String(lot.bestAssets), closesAtS: lot.closesAtS, ...tokensOf(lot) },
     })
   }

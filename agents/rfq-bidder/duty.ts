@@ -1,6 +1,6 @@
-import { amountText } from '../../src/units.ts'
 import type { Decision, InFlight } from '../agent.ts'
 import { type Due, whyDue } from '../protocol/due.ts'
+import { assetsText } from '../protocol/text.ts'
 import type { RfqBidderPolicy } from './policy.ts'
 import { bidSubject } from './propose.ts'
 import type { AuctionSeen, Observed, OfferSeen, RfqBidSeen, RfqSeen } from './seen.ts'
@@ -62,7 +62,7 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
   }
   const isOn = (offer: OfferSeen) => (one: About) => one.workflowType !== CLAIM && isAbout(one, offer)
   const refund = (rfq: RfqSeen, bid: RfqBidSeen): Due => {
-    const amount = amountText(bid.assets, rfq.quoteAsset, seen.deployment)
+    const amount = assetsText(bid.assets, rfq.quoteAsset, seen.deployment)
     const place = { what: 'refund', subject: bidSubject(rfq, bid), amount, sinceMs: null }
     return owes({ ...place, graceMs: REFUND_GRACE_MS }, (one) => isAbout(one, rfq) && claims(one, bid))
   }
@@ -92,7 +92,7 @@ export function due(seen: Observed, { passedOver }: Decision, policy: RfqBidderP
               subject: `${lot.id}:owed`,
               sinceMs: null,
               graceMs: BY_HAND_GRACE_MS,
-              amount: amountText(lot.owedAssets, lot.quoteAsset, seen.deployment),
+              amount: assetsText(lot.owedAssets, lot.quoteAsset, seen.deployment),
             },
             () => false,
           ),

@@ -1,9 +1,9 @@
 import type { Address } from 'viem'
 import { moment, native } from '../../src/readable.js'
 import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
-import { amountText } from '../../src/units.ts'
 import type { Proposal } from '../../src/workflow/proposal.ts'
 import { type PassedOver, passOver, type Stop } from '../agent.ts'
+import { assetsText } from '../protocol/text.ts'
 import type { Commitments } from './commitments.ts'
 import { claimStop, endingStop, type Scene } from './lot.ts'
 import { bidSubject, claim, finalize } from './propose.ts'
@@ -68,7 +68,7 @@ export function reportUnpaid(
           {
             subject: `${lot.id}:owed`,
             check: 'owed_not_withdrawable',
-            message: `${lot.venue} owes ${self} ${amountText(lot.owedAssets, lot.quoteAsset, deployment)} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
+            message: `${lot.venue} owes ${self} ${assetsText(lot.owedAssets, lot.quoteAsset, deployment)} of lot ${lot.number}, and no workflow type takes them back. Fix: call withdraw(${lot.number}) there by hand.`,
             reason: { owedAssets: String(lot.owedAssets), ...tokensOf(lot) },
           },
         ]

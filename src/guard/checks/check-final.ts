@@ -73,12 +73,12 @@ export async function checkFinal(
   if (dataFeesWei.length < dataFees.length) {
     return refuse(
       'read_failed',
-      'What the chain charges for our bytes cannot be read; what is not known denies.',
+      'What the chain charges for our bytes cannot be read, so it is refused.',
     )
   }
   const changes = asked.tokens.changes()
   if (changes === null) {
-    return refuse('read_failed', 'A balance of ours cannot be read; what is not known denies.')
+    return refuse('read_failed', 'A balance of ours cannot be read, so it is refused.')
   }
   const refusal =
     pins.check(result) ??
