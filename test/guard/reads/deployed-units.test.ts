@@ -102,7 +102,7 @@ it.each<[string, Script, string, string?]>([
   [
     'a share price that is not said',
     { [`${VAULT} convertToAssets(uint256)`]: null },
-    'what is not known denies',
+    'so it is refused',
   ],
   ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares', 'vaults'],
   [
@@ -184,7 +184,7 @@ it('has a fund appraise a million whole tokens, of the markets that lend what th
 
 it('asks for all that a share price follows from', () => {
   for (const name of ['decimals()', 'totalAssets()', 'totalSupply()'])
-    expect(judge({ [`${VAULT} ${name}`]: null }), name).toContain('what is not known denies')
+    expect(judge({ [`${VAULT} ${name}`]: null }), name).toContain('so it is refused')
 })
 
 it('judges a vault of exactly one whole share, and one whose shares count like its asset', () => {
