@@ -78,7 +78,7 @@ export function unreleased({ row, figures }: FundSeen, { lots, deployment }: See
   if (waiting <= 0n) return null
   const fund = deployment.funds.find(({ address }) => address === row.address)
   const newest = row.currentEpoch?.activeReservationId ?? 'not shown'
-  const message = `${assetsText(waiting, fund?.quoteAsset, deployment)} wait in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
+  const message = `${assetsText(waiting, fund?.quoteAsset, deployment)} are locked in bids that were outbid; the newest reservation is ${newest}. Fix: call releaseReservation of the fund; anyone may.`
   return { check: 'reservation_not_released', message, reason: { waitingAssets: String(waiting) } }
 }
 

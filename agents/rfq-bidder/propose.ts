@@ -1,7 +1,8 @@
 import { usd } from '../../src/readable.js'
+import type { PinnedDeployment } from '../../src/service/contract/deployment.ts'
 import type { Proposal, Reason } from '../../src/workflow/proposal.ts'
 import { BPS, tokenUnit } from '../protocol/health.ts'
-import { decimal, tokens } from '../protocol/text.ts'
+import { assetsText, decimal, tokens } from '../protocol/text.ts'
 import type { GasCost } from './commitments.ts'
 import type { Valued } from './lot.ts'
 import { type AuctionSeen, type OfferSeen, type RfqBidSeen, type RfqSeen, tokensOf } from './seen.ts'
@@ -152,16 +153,31 @@ export const finalize = (rfq: RfqSeen, bid: RfqBidSeen, wins: boolean | null): P
 })
 
 /** Propose to claim a bid's escrow back. Pure. */
-export const claim = (rfq: RfqSeen, bid: RfqBidSeen): Proposal => ({
-  ...endOf(rfq),
-  workflowType: CLAIM,
-  kind: 'refund',
-  subject: bidSubject(rfq, bid),
-  occurrence: 'refund',
-  input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
-  summary: `claim the escrow of bid ${bid.bidId}, which is ${bid.status}`,
-  reason: { status: bid.status, bidAssets: String(bid.assets), ...tokensOf(rfq) },
-})
+export function claim(rfq: RfqSeen, bid: RfqBidSeen, deployment: PinnedDeployment): Proposal {
+  const winning = rfq.bids.find(({ status }) => status === 'won')
+  const textOf = ({ assets }: RfqBidSeen) => assetsText(assets, rfq.quoteAsset, deployment)
+  const lost =
+    winning === undefined
+      ? 'lost; who won is not shown'
+      : `lost to ${winning.bidder}, who bid ${textOf(winning)}`
+  const why =
+    bid.status === 'lost' ? lost : bid.status === 'displaced' ? 'was displaced by higher ones' : bid.status
+  return {
+    ...endOf(rfq),
+    workflowType: CLAIM,
+    kind: 'refund',
+    subject: bidSubject(rfq, bid),
+    occurrence: 'refund',
+    input: { rfqAddress: rfq.venue, rfqId: rfq.number, bidId: bid.bidId },
+    summary: `claim back the ${textOf(bid)} of bid ${bid.bidId}, which ${why}`,
+    reason: {
+      status: bid.status,
+      bidAssets: String(bid.assets),
+      ...(winning === undefined ? {} : { winner: winning.bidder, winningAssets: String(winning.assets) }),
+      ...tokensOf(rfq),
+    },
+  }
+}
 
 /** Name a bid, as workflows and `explain` do. Pure. */
 export const bidSubject = ({ id }: RfqSeen, { bidId }: RfqBidSeen): string => `${id}:bid:${bidId}`

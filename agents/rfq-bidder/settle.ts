@@ -20,7 +20,7 @@ export function claimRefunds(
     .map((bid) => {
       const subject = bidSubject(rfq, bid)
       const stop = claimStop(rfq, bid, seen) ?? gasStop(commitments, seen.signer)
-      return stop === null ? claim(rfq, bid) : passOver(subject, stop)
+      return stop === null ? claim(rfq, bid, seen.deployment) : passOver(subject, stop)
     })
 }
 

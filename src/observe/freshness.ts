@@ -45,16 +45,15 @@ export function freshnessOf(
     )
   }
   const ours = problems.length
+  const namesOf = new Map<string, string[]>()
   for (const [name, { freshness }] of Object.entries(lists)) {
     const lagMs = freshness.lagSeconds * 1_000
     ageMs = Math.max(ageMs, lagMs)
-    if (!FRESH.includes(freshness.status)) problems.push(`${name} is ${printable(freshness.status)}`)
-    if (lagMs > limits.ageMsMax) {
-      problems.push(`${name} lags ${span(lagMs)}; the policy allows ${span(limits.ageMsMax)}`)
-    }
-    const blocks = blockProblem(freshness.blockNumber, head, limits)
-    if (blocks !== null) problems.push(`${name} ${blocks}`)
+    const stale = staleness(freshness, head, limits)
+    if (stale !== null) namesOf.set(stale, [...(namesOf.get(stale) ?? []), name])
   }
+  // The collections of one indexer are late together.
+  for (const [stale, names] of namesOf) problems.push(`${names.join(', ')}: ${stale}`)
   const dropped = Object.entries(lists)
     .filter(([, list]) => list.dropped > 0)
     .map(([name, list]) => `${list.dropped} rows of ${name} could not be read`)
@@ -68,16 +67,27 @@ export function freshnessOf(
   }
 }
 
+/** Say how a collection is not fresh; null where it is. Pure. */
+function staleness({ status, lagSeconds, blockNumber }: Freshness, head: Head, limits: FreshnessLimits) {
+  const lagMs = lagSeconds * 1_000
+  const told = [
+    FRESH.includes(status) ? null : printable(status),
+    lagMs > limits.ageMsMax ? `${span(lagMs)} old (the policy allows ${span(limits.ageMsMax)})` : null,
+    blockProblem(blockNumber, head, limits),
+  ].filter((text) => text !== null)
+  return told.length === 0 ? null : told.join(', ')
+}
+
 function blockProblem(
   blockNumber: string | null | undefined,
   head: Head,
   limits: FreshnessLimits,
 ): string | null {
-  if (blockNumber === null || blockNumber === undefined) return 'does not say its block'
+  if (blockNumber === null || blockNumber === undefined) return 'its block is not stated'
   const lag = head.number - BigInt(blockNumber)
   if (lag > limits.blockLagMax)
-    return `is ${plural(lag, 'block')} behind our node; the policy allows ${limits.blockLagMax}`
+    return `${plural(lag, 'block')} behind our node (the policy allows ${limits.blockLagMax})`
   if (-lag > limits.blockLagMax)
-    return `is ${-lag} blocks ahead of our node; the policy allows ${limits.blockLagMax}`
+    return `${plural(-lag, 'block')} ahead of our node (the policy allows ${limits.blockLagMax})`
   return null
 }

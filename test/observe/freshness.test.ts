@@ -17,3 +17,16 @@ it('takes no head that is too old, and no clock that is as far behind it', () =>
     message: expect.stringContaining("our clock is 30.0 s behind our node's head"),
   })
 })
+
+it('says once what is late alike, and of which collections', () => {
+  const late = { items: [], dropped: 0, freshness: { status: 'stale', lagSeconds: 21, blockNumber: '80' } }
+  const other = { ...late, freshness: { ...late.freshness, blockNumber: null } }
+  const seen = freshnessOf({ ...lists, funds: late, vaults: late, positions: other }, head, 1_000_000, limits)
+  expect(seen).toMatchObject({
+    ok: false,
+    ageMs: 21_000,
+    message:
+      'funds, vaults: stale, 21 s old (the policy allows 20 s), 20 blocks behind our node (the policy allows 15); ' +
+      'positions: stale, 21 s old (the policy allows 20 s), its block is not stated',
+  })
+})

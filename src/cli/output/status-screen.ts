@@ -80,7 +80,7 @@ function roleLines(
     ...(least === undefined
       ? []
       : [
-          `budget: ${budgetName(least.name)}, ${least.used} of ${least.limit}, ${least.left} left${least.frees === null ? '' : `, the first of it free ${in_(least.frees)}`}`,
+          `budget: ${budgetName(least.name)}, ${least.used} of ${least.limit}, ${least.left} left${least.frees === null ? '' : `, some of it free again ${in_(least.frees)}`}`,
         ]),
     ...(nextDue === null ? [] : [`next due ${in_(nextDue)}`]),
   ]

@@ -1,4 +1,4 @@
-import type { Address } from 'viem'
+import { type Address, maxUint256 } from 'viem'
 import { baseUnits, decimal, duration, exactTokens, percent, time } from '../../units.ts'
 import { type ListIndexes, memberAt } from './paths.ts'
 import type { Subject } from './references.ts'
@@ -28,7 +28,10 @@ export function figureText(
   if (name === UNLIMITED && value === 0n) return 'no limit'
   const token = approved ?? tokenOf(reference, subject) ?? contextOf(member, place, subject)
   const asset = subject.deployment.assets.find(({ address }) => address === token)
-  if (asset !== undefined) return exactTokens(value, asset)
+  if (asset !== undefined)
+    return value === maxUint256
+      ? `unlimited ${asset.symbol} (2^256 − 1 base units)`
+      : exactTokens(value, asset)
   if (name.endsWith('Bps')) return percent(value)
   if (name.endsWith('Seconds')) return duration(value * 1_000n)
   if (name.endsWith('Timestamp')) return value === 0n ? 'none' : time(value)

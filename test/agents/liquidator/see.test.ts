@@ -362,7 +362,7 @@ describe('eligibility', () => {
       return markets[0]?.eligibilityStale
     }
     expect(await at(0)).toBeNull()
-    expect(await at(3_600)).toContain('eligibility lags 1 h')
+    expect(await at(3_600)).toContain('eligibility: 1 h old')
   })
 
   it('is not known when it cannot be read, and nothing else is lost', async () => {
@@ -405,8 +405,7 @@ describe('freshness', () => {
     expect(await withPositions({ status: 'st\u202eale', lagSeconds: 48 }, 2)).toEqual({
       ok: false,
       ageMs: 48_000,
-      message:
-        'positions is stale; positions lags 48 s; the policy allows 15 s; 2 rows of positions could not be read',
+      message: 'positions: stale, 48 s old (the policy allows 15 s); 2 rows of positions could not be read',
     })
   })
 

@@ -686,6 +686,19 @@ describe('a refund', () => {
     expect(again.proposals).toEqual([])
   })
 
+  it('says who won, where that is shown', () => {
+    const lost = bid({ status: 'lost', refundable: true, assets: usd(8_000) })
+    const summaryOf = (bids: readonly RfqBidSeen[]) =>
+      proposed(withRfq({ status: 'over', closesAtS: NOW_S - 60, bids })).find(({ kind }) => kind === 'refund')
+    expect(summaryOf([lost, { ...rivalBid(9_000), status: 'won' }])).toMatchObject({
+      summary: `claim back the 8,000 sUSD of bid 1, which lost to ${RIVAL}, who bid 9,000 sUSD`,
+      reason: { winner: RIVAL, winningAssets: String(usd(9_000)) },
+    })
+    expect(summaryOf([lost])?.summary).toBe(
+      'claim back the 8,000 sUSD of bid 1, which lost; who won is not shown',
+    )
+  })
+
   it('is not claimed of what others bid', () => {
     const bids = [{ ...rivalBid(9_000), status: 'lost' as const, refundable: true }]
     expect(proposed(withRfq({ status: 'over', bids }))).toEqual([])

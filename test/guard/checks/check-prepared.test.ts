@@ -253,6 +253,13 @@ describe('the static guard', () => {
     expect(reasonOf(answer)).toBe(reason)
   })
 
+  it('writes no seventy digits where everything is approved', () => {
+    const checked = check(withApproval(approve(MARKET, maxUint256)))
+    expect(checked).toMatchObject({
+      message: expect.stringContaining(' is unlimited sUSD (2^256 − 1 base units)'),
+    })
+  })
+
   it('refuses the settlement of another claim', () => {
     const answer = { ...settlementAnswer(), transactions: [intent(0, MARKET, settle(8n))] }
     expect(reasonOf(answer, settlement)).toBe('parameter_claim_id')

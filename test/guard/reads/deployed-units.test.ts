@@ -99,11 +99,7 @@ it.each<[string, Script, string, string?]>([
     'shares of vault',
     'vaults',
   ],
-  [
-    'a share price that is not said',
-    { [`${VAULT} convertToAssets(uint256)`]: null },
-    'so it is refused',
-  ],
+  ['a share price that is not said', { [`${VAULT} convertToAssets(uint256)`]: null }, 'so it is refused'],
   ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares', 'vaults'],
   [
     'a fund of another quote asset',

@@ -123,12 +123,12 @@ export const nodeFindings = (health: readonly NodeHealth[], monotonicMs: number)
 const leftOut = ({ node, state, blocksBehind, lastErrorCode }: NodeHealth, ms: number, nodes: number) =>
   new RolekeeperError(
     'node.left_out',
-    `Node ${node} is ${state}, ${blocksBehind ?? 'an unknown number of'} blocks behind, and not well for ${span(ms)}; ${span(LEFT_OUT_MS_MAX)} is too long.${lastErrorCode === null ? '' : ` Its last error was ${lastErrorCode}.`}${nodes === 1 ? '' : ' The others are asked first.'}`,
+    `Node ${node} has been ${state} for ${span(ms)}, and is ${blocksBehind === null ? 'an unknown number of blocks' : plural(blocksBehind, 'block')} behind; the limit is ${span(LEFT_OUT_MS_MAX)}.${lastErrorCode === null ? '' : ` Its last error was ${lastErrorCode}.`}${nodes === 1 ? '' : ' The others are asked first.'}`,
     {
       fix:
         nodes === 1
-          ? 'look at this node: there is no other, and while it is so everything is late.'
-          : 'look at this node: while it is so, there is one fewer to agree.',
+          ? 'look at this node: there is no other, and everything is late until it is well.'
+          : 'look at this node: until it is well, there is one node fewer that can agree.',
       facts: { node, state, blocksBehind, lastErrorCode },
       retry: 'later',
     },

@@ -53,9 +53,9 @@ export function passedByOf(mine: readonly Workflow[], head: Head | null, nowMs: 
 const noncePassedBy = ({ id }: Workflow, { nonce, signer }: Slot, blocks: bigint) =>
   new RolekeeperError(
     'nonce.passed_by',
-    `Nonce ${nonce} of ${signer} was sent ${plural(blocks, 'block')} ago, offers more than the base fee, and is in none.`,
+    `The transaction at nonce ${nonce} of ${signer} was sent ${plural(blocks, 'block')} ago and offers more than the base fee, but is in no block.`,
     {
-      fix: `ask a node for the transaction (\`rolekeeper workflows show ${id.slice(0, 8)}\` has its hash): one that takes it and does not have it swallows what is sent; put another into \`chain.nodes.send\`.`,
+      fix: `ask each node of \`chain.nodes.send\` for it (\`rolekeeper workflows show ${id.slice(0, 8)}\` has its hash). A node that does not know it drops what it is sent: replace that node.`,
       facts: { workflow: id, nonce, signer },
       retry: 'later',
     },

@@ -45,10 +45,10 @@ function pulledError({ switch: which, role, by, atMs, reason }: ActiveSwitch, at
   const who = `${by ?? 'by hand'}, ${new Date(atMs).toISOString()}${reason === null ? '' : `: ${printable(reason)}`}`
   return which === 'kill'
     ? new RolekeeperError('control.killed', `Killed, nothing is signed (${who}).`, {
-        fix: `\`rolekeeper unkill${at}\`, once what it was pulled for is over.`,
+        fix: `\`rolekeeper unkill${at}\`, once the reason for it is gone.`,
       })
     : new RolekeeperError('control.paused', `Paused, nothing new begins (${who}).`, {
-        fix: `\`rolekeeper resume${role === undefined ? '' : ` ${role}`}${at}\`, once what it was paused for is over.`,
+        fix: `\`rolekeeper resume${role === undefined ? '' : ` ${role}`}${at}\`, once the reason for it is gone.`,
       })
 }
 

@@ -111,7 +111,7 @@ const notSigning = (
 ) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} signs nothing for ${span(ms)} (${code}).`,
+    `The key of the ${role}'s signer ${signer} has signed nothing for ${span(ms)} (${code}).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: code },
