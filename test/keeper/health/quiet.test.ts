@@ -66,7 +66,7 @@ it('says within seconds that lost races spent the hour, which budget, until when
   const freesAt = new Date(firstAtMs + 3_600_000).toISOString()
   expect(said).toMatchObject({
     state: 'failing',
-    message: `The liquidator has used 20 of 20 reverts of ${TYPE} (reverts_per_hour); 0 are left, and the first of it is free again at ${freesAt}.`,
+    message: `The liquidator has used 20 of 20 reverts of ${TYPE} (reverts_per_hour); 0 are left, and some of it is free again at ${freesAt}.`,
     fix: expect.stringContaining('raise limits.perHour.revertsMax'),
   })
   expect(await until(alarmIs('budget.spent'))).toMatchObject({

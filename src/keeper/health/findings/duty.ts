@@ -104,7 +104,7 @@ function budgetError(role: Role, how: 'spent' | 'nearly_spent', budget: BudgetSt
   const frees =
     freesAtMs === null
       ? 'nothing counts in it: what was asked for is larger'
-      : `the first of it is free again at ${timeOf(freesAtMs)}`
+      : `some of it is free again at ${timeOf(freesAtMs)}`
   return new RolekeeperError(
     `budget.${how}`,
     `The ${role} has used ${usedText(budget)} (${name}); ${left} are left, and ${frees}.`,

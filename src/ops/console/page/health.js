@@ -38,7 +38,7 @@ export function budgets(place, { budgets: rows = [] }) {
               'span',
               { class: 'note' },
               left === null ? '' : `${left} left of ${most.replace(/ of role\..+/, '')}`,
-              freesAtMs === null ? '' : ['; the first of it is free again ', when(freesAtMs)],
+              freesAtMs === null ? '' : ['; some of it is free again ', when(freesAtMs)],
             ),
           )
         }),

@@ -106,7 +106,7 @@ it('says which budget, how much of it, until when, and what to raise', () => {
   const spent = budget({ part: 1, used: '20 reverts', left: '0 reverts', freesAtMs: AT })
   const finding = budgetFinding('liquidator', [spent], new Set())
   expect(said(finding)).toBe(
-    'The liquidator has used 20 reverts of 20 reverts (reverts_per_hour); 0 reverts are left, and the first of it is free again at 2026-01-01T12:00:00.000Z.',
+    'The liquidator has used 20 reverts of 20 reverts (reverts_per_hour); 0 reverts are left, and some of it is free again at 2026-01-01T12:00:00.000Z.',
   )
   expect(finding).toHaveProperty('error.fix', expect.stringContaining('raise limits.perHour.revertsMax'))
 })
