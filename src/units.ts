@@ -82,16 +82,18 @@ export const exactTokens = (amount: bigint, { symbol, decimals }: Denomination):
 export const baseUnits = (amount: bigint): string =>
   counted(amount, amount === 1n || amount === -1n ? 'base unit' : 'base units')
 
-/** Write base units of a token by its address; of one that is not among these, as base units. Pure. */
+/** Tokens by their addresses, lower case. */
+export type Tokens = { readonly assets: readonly (Denomination & { readonly address: string })[] }
+
+/** Write base units of a token by its address, exactly unless told how; of one that is not among these, as base units. Pure. */
 export function amountText(
   amount: bigint,
   token: string | undefined,
-  { assets }: { readonly assets: readonly (Denomination & { readonly address: string })[] },
+  { assets }: Tokens,
+  write: (amount: bigint, asset: Denomination) => string = exactTokens,
 ): string {
   const asset = assets.find(({ address }) => address === token?.toLowerCase())
-  return asset === undefined
-    ? `${baseUnits(amount)} of ${token ?? 'an unknown token'}`
-    : exactTokens(amount, asset)
+  return asset === undefined ? `${baseUnits(amount)} of ${token ?? 'an unknown token'}` : write(amount, asset)
 }
 
 /** Write basis points. Pure. */

@@ -231,7 +231,7 @@ function shortOf(
   // Sources that speak late are waited for, without a word to a person for half of the time that there is; who is an outlier is
   // known once they have spoken.
   if (waiting > 0 && sound + waiting >= quorum && lateS * 2 <= lateSMax) {
-    const message = `${plural(accepted.length, 'vote')} for the value ${span(lateS * 1_000)} ago, and ${plural(waiting, 'source')} behind it yet; the policy demands ${quorum}: ${why}.`
+    const message = `${plural(accepted.length, 'vote')} for the value ${span(lateS * 1_000)} ago, ${plural(waiting, 'source')} still behind; the policy demands ${quorum}: ${why}.`
     return { check: 'sources_behind', message }
   }
   return {

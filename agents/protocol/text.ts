@@ -1,5 +1,5 @@
 import { tokens as amount } from '../../src/readable.js'
-import { amountText, type Denomination, decimal as exactly } from '../../src/units.ts'
+import { amountText, decimal as exactly, type Tokens } from '../../src/units.ts'
 
 /** Write a whole number with thousands separators. Pure. */
 const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ',')
@@ -20,14 +20,8 @@ export const tokens = (assets: bigint, decimals: number, symbol: string): string
   amount(assets, { symbol, decimals })
 
 /** Write base units of a token by its address for people; of one that is not pinned, as base units. Pure. */
-export function assetsText(
-  assets: bigint,
-  token: string | undefined,
-  pinned: { readonly assets: readonly (Denomination & { readonly address: string })[] },
-): string {
-  const asset = pinned.assets.find(({ address }) => address === token?.toLowerCase())
-  return asset === undefined ? amountText(assets, token, pinned) : amount(assets, asset)
-}
+export const assetsText = (assets: bigint, token: string | undefined, pinned: Tokens): string =>
+  amountText(assets, token, pinned, amount)
 
 /** Write a price that is times 10^18, exactly. Pure. */
 export const priceText = (priceWad: bigint): string => exactly(priceWad, 18)

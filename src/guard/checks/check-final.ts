@@ -71,11 +71,11 @@ export async function checkFinal(
   after.fill(result.after)
   const dataFeesWei = dataFees.flatMap((wei) => wei ?? [])
   if (dataFeesWei.length < dataFees.length) {
-    return refuse('read_failed', 'What the chain charges for our bytes cannot be read, so it is refused.')
+    return refuse('read_failed', 'What the chain charges for our bytes cannot be read, so nothing is signed.')
   }
   const changes = asked.tokens.changes()
   if (changes === null) {
-    return refuse('read_failed', 'A balance of ours cannot be read, so it is refused.')
+    return refuse('read_failed', 'A balance of ours cannot be read, so nothing is signed.')
   }
   const refusal =
     pins.check(result) ??

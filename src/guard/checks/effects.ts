@@ -104,7 +104,7 @@ export function checkAllowances(
     if (before === null || after === null) {
       return refuse(
         'read_failed',
-        `The allowance of ${spender} over ${token} cannot be read, so it is refused.`,
+        `The allowance of ${spender} over ${token} cannot be read, so nothing is signed.`,
       )
     }
     const limit = approved ? 0n : before

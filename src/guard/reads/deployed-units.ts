@@ -169,7 +169,7 @@ function askVault(
     }
     const [supply, all, shares, real] = [totalSupply(), totalAssets(), shareDecimals(), worth()]
     if (supply === null || all === null || shares === null || real === null) {
-      const message = `Vault ${of} does not say what its shares are worth, so it is refused.`
+      const message = `Vault ${of} does not say what its shares are worth, so nothing is signed.`
       return { ...refuse('read_failed', message), of, fix: LOOK }
     }
     const offset = shares - BigInt(decimals)

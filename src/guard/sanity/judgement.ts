@@ -142,4 +142,4 @@ export const isOurs = (who: Address, { self, ours = [], deployment }: Subject): 
 
 /** Refuse because a read has no answer. Pure. */
 export const unread = (what: string): Refusal =>
-  refuse('read_failed', `The chain did not answer for ${what}, so it is refused.`)
+  refuse('read_failed', `The chain did not answer for ${what}, so nothing is signed.`)

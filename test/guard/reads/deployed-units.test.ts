@@ -99,7 +99,7 @@ it.each<[string, Script, string, string?]>([
     'shares of vault',
     'vaults',
   ],
-  ['a share price that is not said', { [`${VAULT} convertToAssets(uint256)`]: null }, 'so it is refused'],
+  ['a share price that is not said', { [`${VAULT} convertToAssets(uint256)`]: null }, 'so nothing is signed'],
   ['shares of fewer decimals than their asset', { [`${VAULT} decimals()`]: 5n }, 'for its shares', 'vaults'],
   [
     'a fund of another quote asset',
@@ -180,7 +180,7 @@ it('has a fund appraise a million whole tokens, of the markets that lend what th
 
 it('asks for all that a share price follows from', () => {
   for (const name of ['decimals()', 'totalAssets()', 'totalSupply()'])
-    expect(judge({ [`${VAULT} ${name}`]: null }), name).toContain('so it is refused')
+    expect(judge({ [`${VAULT} ${name}`]: null }), name).toContain('so nothing is signed')
 })
 
 it('judges a vault of exactly one whole share, and one whose shares count like its asset', () => {
