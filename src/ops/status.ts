@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { RolekeeperError } from '../errors.ts'
 import { FACET_STATES, FACETS } from './facet.ts'
 
-const because = z.object({ check: z.string(), message: z.string(), count: z.int() })
+const because = z.object({
+  check: z.string(),
+  message: z.string(),
+  count: z.int(),
+  /** When it refused a workflow last, ISO 8601; absent where it stands in the last decision alone. */
+  refusedAt: z.string().optional(),
+})
 
 const late = z.object({
   what: z.string(),

@@ -20,6 +20,7 @@ import type { ChainView } from './transactions/chain-view.ts'
 import { differences } from './transactions/effects.ts'
 import { type FeePolicy, gasOf, quoteFees } from './transactions/fees.ts'
 import { isSettled } from './transactions/follow.ts'
+import { lostTo } from './transactions/lost-race.ts'
 import { hasFailed } from './transactions/replace.ts'
 import { reservationOf } from './transactions/reservation.ts'
 import type { Signers } from './transactions/safe.ts'
@@ -30,7 +31,7 @@ export type ConcludeDeps = {
   readonly nowMs: () => number
   readonly baseFeePerGasWei: () => bigint
   readonly fees: FeePolicy
-  readonly nodes: Pick<Nodes, 'calls'>
+  readonly nodes: Pick<Nodes, 'calls' | 'logs'>
   readonly stands: ChainView['stands']
   readonly journal: Pick<Journal, 'byNonce' | 'claim' | 'nextNonce' | 'write'>
   readonly alarm: (error: RolekeeperError) => void
@@ -114,7 +115,7 @@ async function fail(
       deps,
     )
   if (quarantined !== undefined) return end('quarantined', quarantined.note)
-  const note = failureNote(workflow)
+  const note = await failureNote(workflow, deps)
   compareEffects(workflow, realized, deps)
   if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
@@ -216,7 +217,7 @@ function failure(workflow: Workflow): TerminalState {
   return slots.some((slot) => slot.closing === 'expired') ? 'expired' : 'cancelled'
 }
 
-function failureNote(workflow: Workflow): Note {
+async function failureNote(workflow: Workflow, deps: ConcludeDeps): Promise<Note> {
   const first = workflow.slots.find((slot) => slot.kind === 'intent' && hasFailed(slot))
   invariant(first !== undefined, `workflow ${workflow.id} failed without a failed slot`)
   if (first.consumedByOther) {
@@ -226,7 +227,10 @@ function failureNote(workflow: Workflow): Note {
     }
   }
   if (first.inclusion?.status === 'reverted') {
-    const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: the state had changed since the simulation, as it does where somebody else was first.`
+    const why =
+      (await lostTo(workflow, first.inclusion, deps)) ??
+      'the state had changed since the simulation, as it does where somebody else was first'
+    const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: ${why}.`
     return { check: 'reverted_on_chain', message }
   }
   const message = workflow.note?.message ?? `Its nonces were closed without the payload: ${first.closing}.`

@@ -1,8 +1,11 @@
-import { numberToHex } from 'viem'
+import { type Address, encodeAbiParameters, numberToHex, pad } from 'viem'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { MinedLog } from '../../src/chain/nodes.ts'
+import { RolekeeperError } from '../../src/errors.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite.ts'
 import { type ConcludeDeps, conclude } from '../../src/pipeline/conclude.ts'
+import { LIQUIDATED_TOPIC } from '../../src/pipeline/transactions/effects.ts'
 import { revocationPayload } from '../../src/pipeline/transactions/transaction.ts'
 import type { Inclusion, Slot } from '../../src/workflow/slot.ts'
 import type { Workflow } from '../../src/workflow/workflow.ts'
@@ -74,6 +77,8 @@ const createWorld = () => {
     /** Called while the nodes are asked for an allowance. */
     asked: () => {},
     stands: true as boolean | null,
+    /** What markets logged, where nodes say so. */
+    logs: [] as MinedLog[] | null,
   }
   const deps: ConcludeDeps = {
     nowMs: () => 5_000,
@@ -84,6 +89,16 @@ const createWorld = () => {
         world.asked()
         return calls.map(() =>
           typeof world.allowance === 'bigint' ? numberToHex(world.allowance, { size: 32 }) : world.allowance,
+        )
+      },
+      logs: async ({ addresses, topic, fromBlock, toBlock }) => {
+        if (world.logs === null) throw new RolekeeperError('node.quorum_missing', 'too few', { fix: 'x' })
+        return world.logs.filter(
+          ({ address, topics, blockNumber }) =>
+            addresses.includes(address) &&
+            topics[0] === topic &&
+            blockNumber >= fromBlock &&
+            blockNumber <= toBlock,
         )
       },
     },
@@ -255,6 +270,53 @@ describe('concluding a failure', () => {
   })
 
   const failed = () => [approved(), finalSlot(1, { status: 'reverted' })]
+
+  describe('of a liquidation', () => {
+    const [borrower, other, rival] = ['b0', 'b1', 'c0'].map((byte): Address => `0x${byte.repeat(20)}`)
+    const liquidated = (whose: Address | undefined, blockNumber: bigint, hash = hashOf(99)): MinedLog => ({
+      address: MARKET,
+      topics: [LIQUIDATED_TOPIC, hashOf(1), pad(rival ?? '0x'), pad(whose ?? '0x')],
+      index: 0,
+      data: encodeAbiParameters(
+        ['address', 'address', 'uint256', 'uint256', 'uint256'].map((type) => ({ type })),
+        [rival, rival, 2_500_000n, 5n, 0n],
+      ),
+      blockNumber,
+      blockHash: hashOf(0),
+      hash,
+    })
+    const SUSD = { symbol: 'sUSD', decimals: 6, address: TOKEN, codeHash: hashOf(0) }
+
+    it.each([
+      [
+        'somebody else did it',
+        [liquidated(other, 12n), liquidated(borrower, 11n)],
+        `${rival} liquidated the borrower first, in transaction ${hashOf(99)} of block 11, and repaid 2.5 sUSD.`,
+      ],
+      [
+        'nobody did since the simulation',
+        [liquidated(borrower, 10n), liquidated(borrower, 13n), liquidated(borrower, 12n, hashOf(8))],
+        'nobody else liquidated the borrower since block 10.',
+      ],
+      [
+        'nodes do not say',
+        null,
+        'the state had changed since the simulation, as it does where somebody else was first.',
+      ],
+    ])('says in its reason: %s', async (_, logs, why) => {
+      setup.world.logs = logs
+      setup.deps = { ...setup.deps, deployment: { assets: [SUSD] } }
+      const proposal = proposalOf({ input: { marketAddress: MARKET, borrowerAddress: borrower ?? '' } })
+      const slots = [approved(), finalSlot(1, { status: 'reverted', blockNumber: 12n })]
+      expect(await concluded(slots, { proposal })).toMatchObject({
+        state: 'reverted',
+        note: {
+          check: 'reverted_on_chain',
+          message: `The transaction at nonce 8 reverted in block 12: ${why}`,
+        },
+      })
+    })
+  })
 
   it('first takes back an approval that stands, that cannot be read, or that a node answers with 0x, at a nonce of its own', async () => {
     for (const allowance of [1n, null, '0x'] as const) {
@@ -483,7 +545,7 @@ describe('concluding a failure', () => {
         await another({ state: 'open' })
         return nodes.calls(asked)
       }
-      expect(await conclude(workflow, { ...setup.deps, nodes: { calls } })).toEqual({ type: 'wait', ms: 0 })
+      expect(await conclude(workflow, { ...setup.deps, nodes: { ...nodes, calls } })).toEqual({ type: 'wait', ms: 0 })
     })
 
     it('waits while it is not final whether the other allows anything', async () => {

@@ -76,7 +76,11 @@ function roleLines(
       return `late: ${about}, due ${ago(since)}${check === null ? '' : ` (${check}: ${safe(message)})`}`
     }),
     ...(lateCount > late.length ? [`late: ${lateCount - late.length} more`] : []),
-    ...because.map(({ check, message, count }) => `left alone: ${count} by ${check}: ${safe(message)}`),
+    ...because.map(({ check, message, count, refusedAt }) => {
+      const how = refusedAt === undefined ? 'left alone' : 'refused'
+      const last = refusedAt === undefined ? '' : `, the last ${ago(refusedAt)}`
+      return `${how}: ${count} by ${check}${last}: ${safe(message)}`
+    }),
     ...(least === undefined
       ? []
       : [

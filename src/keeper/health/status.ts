@@ -92,7 +92,9 @@ function roleStatus(
       check: check ?? null,
     })),
     lateCount: duty?.lateCount ?? 0,
-    because: [...(duty?.nothingBecause ?? [])],
+    because: (duty?.nothingBecause ?? []).map(({ refusedAtMs, ...reason }) =>
+      refusedAtMs === undefined ? reason : { ...reason, refusedAt: iso(refusedAtMs) },
+    ),
     budgets: budgets.map(({ name, part, used, limit, left, freesAtMs }) => ({
       name,
       part,

@@ -1,11 +1,10 @@
-import { type Address, decodeEventLog, type Hex } from 'viem'
 import type { Moment } from '../../../agents/agent.ts'
 import type { Rival } from '../../../agents/protocol/rival.ts'
 import type { MinedLog, Nodes } from '../../chain/nodes.ts'
 import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import type { Log } from '../../ops/log.ts'
-import { LIQUIDATED, LIQUIDATED_TOPIC } from '../../pipeline/transactions/effects.ts'
+import { LIQUIDATED_TOPIC, liquidationOf } from '../../pipeline/transactions/effects.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { createCachedRead } from '../cached-read.ts'
 
@@ -62,12 +61,6 @@ export function createRivals(
     onFailed: (error) => log.warn('could not read what rivals gave', {}, error),
   })
   return { now: () => known, begin }
-}
-
-function liquidationOf({ topics, data }: MinedLog) {
-  const event = { abi: LIQUIDATED, eventName: 'Liquidated' } as const
-  const { args } = decodeEventLog({ ...event, topics: topics as [Hex, ...Hex[]], data })
-  return { who: args.who.toLowerCase() as Address, repayAssets: args.repayAssets }
 }
 
 /** What one gave; nothing where too few nodes have its transaction by now. */

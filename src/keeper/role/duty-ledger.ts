@@ -7,7 +7,13 @@ import type { Workflow } from '../../workflow/workflow.ts'
 type DueSince = Due & { readonly sinceMs: number; readonly lateMs: number }
 
 /** Why a role does not act: a rule, what it said of one, and of how many it says so. */
-export type IdleReason = { readonly check: string; readonly message: string; readonly count: number }
+export type IdleReason = {
+  readonly check: string
+  readonly message: string
+  readonly count: number
+  /** When it refused a workflow last; absent where it stands in the last decision alone. */
+  readonly refusedAtMs?: number
+}
 
 /** How late a role is with what it should do, and what keeps it from more. */
 export type DutyState = {
@@ -132,16 +138,17 @@ function byHarm(one: DueSince, other: DueSince): number {
 /** Count the rules that keep a role from acting: those of what is late, then refusals, then what the most are left alone by. */
 function becauseOf(memory: DutyMemory, late: readonly DueSince[], nowMs: number): readonly IdleReason[] {
   const found = new Map<string, IdleReason>()
-  const note = (check: string, message: string) => {
-    const count = (found.get(check)?.count ?? 0) + 1
-    found.set(check, { check, message: found.get(check)?.message ?? message, count })
+  const note = (reason: Omit<IdleReason, 'count'>) => {
+    const before = found.get(reason.check)
+    found.set(reason.check, { ...reason, ...before, count: (before?.count ?? 0) + 1 })
   }
-  for (const { check, message } of late) if (check !== undefined) note(check, message)
+  for (const { check, message } of late) if (check !== undefined) note({ check, message })
   // The newest says most.
-  for (const { check, message } of newOf(memory, nowMs).toReversed()) note(check, message)
+  for (const { check, message, atMs } of newOf(memory, nowMs).toReversed())
+    note({ check, message, refusedAtMs: atMs })
   const first = found.size
   const left = memory.last?.decision.passedOver ?? []
-  for (const { check, message } of left.toSorted(nearest)) note(check, message)
+  for (const { check, message } of left.toSorted(nearest)) note({ check, message })
   const all = [...found.values()]
   const others = all.slice(first).toSorted((one, other) => other.count - one.count)
   return [...all.slice(0, first), ...others].slice(0, SHOWN_MAX)

@@ -1,5 +1,5 @@
-import { encodeEventTopics, parseAbi } from 'viem'
-import type { Receipt } from '../../chain/nodes.ts'
+import { type Address, decodeEventLog, encodeEventTopics, type Hex, parseAbi } from 'viem'
+import type { MinedLog, Receipt } from '../../chain/nodes.ts'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
@@ -15,6 +15,14 @@ export function openedClaim({ logs }: Pick<Receipt, 'logs'>): bigint | null {
   const log = logs.find(({ topics }) => topics[0] === LIQUIDATED_TOPIC)
   const claimId = log?.topics[1]
   return claimId === undefined ? null : BigInt(claimId)
+}
+
+/** Who liquidated whom, by a log under {@link LIQUIDATED_TOPIC}; addresses in lower case, `repayAssets` in base units. Pure. */
+export function liquidationOf({ topics, data }: Pick<MinedLog, 'topics' | 'data'>) {
+  const event = { abi: LIQUIDATED, eventName: 'Liquidated' } as const
+  const { args } = decodeEventLog({ ...event, topics: topics as [Hex, ...Hex[]], data })
+  const lower = (address: Address) => address.toLowerCase() as Address
+  return { who: lower(args.who), borrower: lower(args.borrower), repayAssets: args.repayAssets }
 }
 
 /**

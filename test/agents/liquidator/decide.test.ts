@@ -71,7 +71,7 @@ describe('a liquidation that pays', () => {
 
   it('says so in one line', () => {
     expect(proposal?.summary).toBe(
-      'health 0.975: repay 20,500 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $1.71, expect +$954.08',
+      'health 0.9756: repay 20,500 sUSD, seize 0.4305 sBTC (+5.00 %), haircut 0.33 %, gas $1.71, expect +$954.08',
     )
   })
 
@@ -194,7 +194,7 @@ describe('a position is passed over', () => {
     expect(passed).toMatchObject({
       check: 'health_above_one',
       near: 0.8,
-      message: 'Health 1.250 is not below 1.',
+      message: 'Health 1.2500 is not below 1.',
       reason: { healthFactorWad: '1250000000000000000' },
     })
   })

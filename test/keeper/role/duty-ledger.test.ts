@@ -99,7 +99,7 @@ it('says first what keeps late things, then refusals of the last minutes, then w
   book.decided({ proposals: [], passedOver }, observation())
   expect(book.state().nothingBecause).toEqual([
     { check: 'hour_limit_reached', message: 'spent', count: 2 },
-    { check: 'limit_hour_gas', message: 'dear', count: 1 },
+    { check: 'limit_hour_gas', message: 'dear', count: 1, refusedAtMs: 50_000 },
     { check: 'health_above_one', message: 'at 0.9', count: 2 },
     { check: 'recovery_not_listed', message: 'not yet', count: 1 },
   ])

@@ -108,7 +108,9 @@ export function health(place, { facets = [], roles = [], nodes = [], alarms = []
       row(nodeHeads, node, badge(state === 'ok' ? 'ok' : 'failing', state), String(blocksBehind ?? '?')),
   )
   const attention = () => h('ul', { class: 'attention' })
-  const [newest, older] = [alarms.slice(0, ALARMS_OPEN), alarms.slice(ALARMS_OPEN)]
+  const wellKeys = new Set(well.map(({ facet, about }) => [facet, about].filter(Boolean).join('/')))
+  const raised = alarms.map((alarm) => ({ ...alarm, isOver: wellKeys.has(alarm.facet) }))
+  const [newest, older] = [raised.slice(0, ALARMS_OPEN), raised.slice(ALARMS_OPEN)]
   alarmLines(section(place, 'alarms', 'Alarms', attention), newest)
   alarmLines(fold(place, 'older', older, 'older alarm', '', attention), older)
 }
@@ -121,8 +123,14 @@ const alarmLines = (into, alarms) =>
     into,
     alarms,
     ({ at, code, message }) => `${at} ${code} ${message}`,
-    ({ at, code, message, fix }) =>
-      attentionLine({ state: 'warning', title: code, text: message, fix, atMs: Date.parse(at) }),
+    ({ at, code, message, fix, isOver }) =>
+      attentionLine({
+        state: isOver ? 'ok' : 'warning',
+        title: isOver ? `${code}, over` : code,
+        text: message,
+        fix: isOver ? undefined : fix,
+        atMs: Date.parse(at),
+      }),
   )
 
 /** What is not read first, behind a line that says how many there are; hidden where there are none. */
