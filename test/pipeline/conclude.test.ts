@@ -545,7 +545,10 @@ describe('concluding a failure', () => {
         await another({ state: 'open' })
         return nodes.calls(asked)
       }
-      expect(await conclude(workflow, { ...setup.deps, nodes: { ...nodes, calls } })).toEqual({ type: 'wait', ms: 0 })
+      expect(await conclude(workflow, { ...setup.deps, nodes: { ...nodes, calls } })).toEqual({
+        type: 'wait',
+        ms: 0,
+      })
     })
 
     it('waits while it is not final whether the other allows anything', async () => {

@@ -1,18 +1,12 @@
-import type { Nodes } from '../../chain/nodes.ts'
 import type { Duty } from '../../decide/decision-loop.ts'
 import { assessGain, rememberClaim } from '../../decide/gains.ts'
 import { RolekeeperError } from '../../errors.ts'
-import type { Journal } from '../../journal/journal.ts'
-import type { Gate } from '../../ops/control.ts'
-import type { KeeperEvent } from '../../ops/events.ts'
-import type { Log } from '../../ops/log.ts'
-import type { Metrics } from '../../ops/metrics/metrics.ts'
 import type { Stages } from '../../pipeline/pipeline.ts'
-import type { GasMarket } from '../../pipeline/transactions/gas-market.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import type { Workflow } from '../../workflow/workflow.ts'
 import { markedBy } from '../money/shadow-scores.ts'
 import type { RolePolicy } from '../policy/role-policy.ts'
+import type { Ground, Records, Runtime, Turns } from '../ports.ts'
 import { monitor, monitorRefused } from '../stages/monitor-policy.ts'
 import { createShadowStages } from '../stages/shadow.ts'
 
@@ -28,18 +22,10 @@ export type RoleWorkflows = {
 }
 
 /** What a role's workflows are joined to. */
-type WorkflowsDeps = {
-  readonly clock: { readonly nowMs: () => number }
-  readonly journal: Journal
-  readonly nodes: Nodes
-  readonly gas: Pick<GasMarket, 'dataFees'>
-  readonly client: ServiceClient
-  readonly gate: () => Gate
-  readonly metrics: Pick<Metrics, 'scored' | 'refused'>
-  readonly emit: (event: KeeperEvent) => void
-  readonly log: Pick<Log, 'info' | 'warn'>
-  readonly alarm: (error: RolekeeperError) => void
-}
+type WorkflowsDeps = Omit<Runtime, 'config'> &
+  Pick<Ground, 'nodes' | 'gas'> &
+  Pick<Records, 'journal'> &
+  Pick<Turns, 'gate'> & { readonly client: ServiceClient }
 
 /** What is the role's own in it; `live` are its live stages, null where it is in shadow. */
 type Own = {

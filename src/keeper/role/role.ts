@@ -1,25 +1,14 @@
 import type { Address } from 'viem'
 import type { Agent, Moment } from '../../../agents/agent.ts'
-import type { Nodes } from '../../chain/nodes.ts'
-import type { Clock } from '../../clock.ts'
-import type { RunConfig } from '../../config/config.ts'
 import { loadWithIncludes } from '../../config/include.ts'
 import { locating } from '../../config/policy.ts'
 import type { Duty } from '../../decide/decision-loop.ts'
 import { createRecent } from '../../decide/recent-workflows.ts'
 import { type RolekeeperError, refuse } from '../../errors.ts'
-import type { Journal } from '../../journal/journal.ts'
 import { createCollections } from '../../observe/collections.ts'
 import { createObserver, type Observer } from '../../observe/observer.ts'
 import type { Sources } from '../../observe/sources.ts'
 import type { Gate } from '../../ops/control.ts'
-import type { KeeperEvent } from '../../ops/events.ts'
-import type { Log } from '../../ops/log.ts'
-import type { Mail } from '../../ops/mail.ts'
-import type { Metrics } from '../../ops/metrics/metrics.ts'
-import type { ChainView } from '../../pipeline/transactions/chain-view.ts'
-import type { GasMarket } from '../../pipeline/transactions/gas-market.ts'
-import type { Signers } from '../../pipeline/transactions/safe.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { BORROWER_EVENTS } from '../../service/contract/assumptions.ts'
 import type { Role } from '../../service/contract/roles.ts'
@@ -31,6 +20,7 @@ import type { World } from '../doctor/world.ts'
 import { createShadowScores, type ShadowScores } from '../money/shadow-scores.ts'
 import { proveViews } from '../policy/prove-views.ts'
 import type { RolePolicy } from '../policy/role-policy.ts'
+import type { Ground, Records, Runtime, Turns } from '../ports.ts'
 import type { RoleSigning } from '../signer/role-signing.ts'
 import { proveAccess } from '../startup/access.ts'
 import type { DeploymentProof } from '../startup/deployment-proof.ts'
@@ -45,35 +35,23 @@ import { createRoleWorkflows, type RoleWorkflows } from './role-workflows.ts'
 import { type Vitals, vitalsOf } from './vitals.ts'
 
 /** What the roles of one keeper share. */
-export type RoleDeps = {
-  readonly config: RunConfig
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly journal: Journal
-  readonly nodes: Nodes
+export type RoleDeps = Runtime & Ground & Records & Turns & Outside & Heard
+
+/** What is asked beside the chain. */
+type Outside = {
   /** With the role's own key, once a role has it. */
   readonly client: ServiceClient
   readonly sources: Sources
-  /** People's answers about held workflows. */
-  readonly mail: Pick<Mail, 'answers' | 'everyMs'>
-  readonly chain: ChainView
-  readonly gas: GasMarket
-  /** What is urgent and in flight with a signer. */
-  readonly urgentOf: (signer: Address) => readonly Workflow[]
   /** Of the contracts and the units of the configuration's deployment. */
   readonly proof: Pick<DeploymentProof, 'prove' | 'again'>
   /** Reads what settings are judged by. */
   readonly world: () => Promise<World>
-  /** For a live role, also with its signer's own reasons. */
-  readonly gate: () => Gate
-  readonly signers: Pick<Signers, 'reasonsOf' | 'safe'>
-  readonly emit: (event: KeeperEvent) => void
-  readonly alarm: (error: RolekeeperError) => void
+}
+
+/** Who hears of what a role did. */
+type Heard = {
   readonly onOpened: (workflow: Workflow) => void
   readonly onMove: (before: Workflow, after: Workflow) => void
-  /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
-  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 /** Workflows that a start reads back, for what agents remember. */

@@ -5,7 +5,6 @@ import { invariant, type Refusal, RolekeeperError } from '../../errors.ts'
 import type { UsedParts } from '../../guard/limits/budget.ts'
 import type { Journal, LedgerEntry } from '../../journal/journal.ts'
 import type { Accounts } from '../../journal/sqlite/accounts.ts'
-import type { Log } from '../../ops/log.ts'
 import type { Stages } from '../../pipeline/pipeline.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { createWalletSession, type WalletSession } from '../../service/session.ts'
@@ -19,7 +18,8 @@ import { createLossBudget } from '../money/loss-budget.ts'
 import { createRivals, type Rivals } from '../money/rivals.ts'
 import { pricesOf } from '../money/shadow-scores.ts'
 import type { RolePolicy } from '../policy/role-policy.ts'
-import { createLiveStages, type LiveStagesDeps } from '../stages/live.ts'
+import type { Ground, Records, Runtime, Turns } from '../ports.ts'
+import { createLiveStages } from '../stages/live.ts'
 import { createStandingAllowances } from './standing-allowances.ts'
 
 /** The key of a live agent. It opens by itself; until then each request for a signature throws `sign.not_open`. */
@@ -58,18 +58,15 @@ export type RoleSigning = {
 }
 
 /** What a live role is joined from. */
-type SigningDeps = Pick<
-  LiveStagesDeps,
-  'journal' | 'nodes' | 'chain' | 'gas' | 'signers' | 'urgentOf' | 'gate' | 'alarm' | 'alone' | 'mail'
-> & {
-  readonly accounts: Accounts
-  readonly client: ServiceClient
-  readonly config: Pick<RunConfig, 'kms' | 'environment' | 'service' | 'limits' | 'agents' | 'store'>
-  readonly clock: Clock
-  readonly log: Log
-  readonly onKmsCall: (outcome: string, tookMs: number) => void
-  readonly metrics: AccountsMetrics
-}
+type SigningDeps = Pick<Runtime, 'config' | 'clock' | 'log' | 'alarm'> &
+  Ground &
+  Records &
+  Turns & {
+    readonly accounts: Accounts
+    readonly client: ServiceClient
+    readonly onKmsCall: (outcome: string, tookMs: number) => void
+    readonly metrics: AccountsMetrics
+  }
 
 /** Join what a live role signs for to its key. Nothing is asked yet: its workflows are followed before the key opens. */
 export function createRoleSigning(
@@ -93,9 +90,7 @@ export function createRoleSigning(
   const stages = createLiveStages({
     ...deps,
     session,
-    standing: standing.now,
-    standingAhead: standing.ahead,
-    allowing: standing.expect,
+    standing,
     nowMs: clock.nowMs,
     monotonicMs: clock.monotonicMs,
     signer,

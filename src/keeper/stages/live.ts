@@ -1,11 +1,10 @@
 import type { Address, Hex } from 'viem'
-import type { Nodes, SimulatedTransaction } from '../../chain/nodes.ts'
+import type { SimulatedTransaction } from '../../chain/nodes.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { recheck } from '../../guard/checks/recheck.ts'
 import { recheckPublic } from '../../guard/checks/recheck-public.ts'
 import type { Cap } from '../../guard/limits/budget.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { Mail } from '../../ops/mail.ts'
 import { attest } from '../../pipeline/attest.ts'
 import { claim } from '../../pipeline/claim.ts'
 import { clear, type SignerState } from '../../pipeline/clear.ts'
@@ -14,52 +13,58 @@ import { CONFIRMATION_MS_MAX, confirm } from '../../pipeline/confirm.ts'
 import { type CarryDeps, carry, resend } from '../../pipeline/in-flight.ts'
 import type { Stages } from '../../pipeline/pipeline.ts'
 import { registrations } from '../../pipeline/register.ts'
-import type { ChainView } from '../../pipeline/transactions/chain-view.ts'
 import { type FeePolicy, firstOffer } from '../../pipeline/transactions/fees.ts'
-import type { GasMarket } from '../../pipeline/transactions/gas-market.ts'
 import { hasFailed, type ReplaceTerms } from '../../pipeline/transactions/replace.ts'
 import { payloadOf } from '../../pipeline/transactions/reservation.ts'
-import type { Signers } from '../../pipeline/transactions/safe.ts'
 import { hasRoom } from '../../pipeline/transactions/window.ts'
 import type { ServiceClient } from '../../service/client.ts'
+import type { WalletSession } from '../../service/session.ts'
 import type { Signer } from '../../sign/signer.ts'
 import { wait } from '../../workflow/step.ts'
 import type { StandingAllowance, Workflow } from '../../workflow/workflow.ts'
+import type { RolePolicy } from '../policy/role-policy.ts'
+import type { Ground, Records, Turns } from '../ports.ts'
 import { createHold, endUnapproved } from './approval-hold.ts'
 import { createTogether } from './batch-simulation.ts'
 import { createBudget } from './budget-check.ts'
 import { createRecordProof } from './prove-record.ts'
 import { createRequestStages } from './request.ts'
-import { createSaving, type SavingDeps } from './save.ts'
+import { createSaving } from './save.ts'
 
 /** What the stages of one role are joined from. */
-export type LiveStagesDeps = Pick<SavingDeps, 'nowMs' | 'ruleset' | 'approval' | 'session' | 'gate'> & {
-  readonly monotonicMs: () => number
-  readonly journal: Journal
-  readonly nodes: Nodes
-  readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
-  readonly chain: ChainView
-  readonly gas: GasMarket
-  readonly signer: Signer
-  readonly signers: Pick<Signers, 'safe'>
-  /** Nonces that the signer may have in flight. */
-  readonly window: number
-  /** What is urgent and in flight with a signer. */
-  readonly urgentOf: (signer: Address) => readonly Workflow[]
-  /** What contracts may take from the signer, by the chain. */
-  readonly standing: () => Promise<readonly StandingAllowance[]>
-  /** Ask for it already, before a clearance needs it. */
-  readonly standingAhead: () => void
-  /** Note what a workflow is to allow: it counts as soon as it stands, also once the workflow has ended. */
-  readonly allowing: (allowances: readonly StandingAllowance[]) => void
-  /** Signers whose limits are others, and the cap over all. */
-  readonly apart: readonly Address[]
-  readonly cap?: Cap | undefined
-  readonly mail: Pick<Mail, 'answers' | 'everyMs'>
+export type LiveStagesDeps = Ground &
+  Records &
+  Turns &
+  Rules &
+  Key & {
+    readonly nowMs: () => number
+    readonly monotonicMs: () => number
+    readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
+    readonly alarm: (error: RolekeeperError) => void
+  }
+
+/** By what a role's workflows are judged. */
+type Rules = Pick<RolePolicy, 'ruleset' | 'approval' | 'apart'> & {
   readonly fees: FeePolicy
-  readonly alarm: (error: RolekeeperError) => void
-  /** One work of the keeper after another: to open a proposal, to judge and take a budget. */
-  readonly alone: <T>(work: () => Promise<T>) => Promise<T>
+  /** Over all signers. */
+  readonly cap?: Cap | undefined
+}
+
+/** What a role signs with. */
+type Key = {
+  readonly signer: Signer
+  /** Nonces that it may have in flight. */
+  readonly window: number
+  /** Of its wallet with the service. */
+  readonly session: WalletSession
+  /** What contracts may take from it, by the chain. */
+  readonly standing: {
+    readonly now: () => Promise<readonly StandingAllowance[]>
+    /** Ask for it already, before a clearance needs it. */
+    readonly ahead: () => void
+    /** Note what a workflow is to allow: it counts as soon as it stands, also once the workflow has ended. */
+    readonly expect: (allowances: readonly StandingAllowance[]) => void
+  }
 }
 
 /** Join the stages of one live role to their implementations. */
@@ -129,17 +134,17 @@ export function createLiveStages(deps: LiveStagesDeps): Stages {
     ...following,
     carry: (workflow) => {
       // Before anything of it is sent, and after a restart before it ends.
-      deps.allowing(allowancesOf(workflow))
+      deps.standing.expect(allowancesOf(workflow))
       return following.carry(workflow)
     },
   }
 }
 
 /** Ask beside the service's answer for what a clearance needs next. */
-const askingAhead = ({ client, standingAhead }: LiveStagesDeps): Pick<ServiceClient, 'prepareWorkflow'> => ({
+const askingAhead = ({ client, standing }: LiveStagesDeps): Pick<ServiceClient, 'prepareWorkflow'> => ({
   prepareWorkflow: (call) => {
     const answer = client.prepareWorkflow(call)
-    standingAhead()
+    standing.ahead()
     return answer
   },
 })
@@ -281,8 +286,8 @@ async function signerState(workflow: Workflow, deps: LiveStagesDeps): Promise<Om
   const failed = others.filter((other) => other.slots.some(hasFailed))
   // What a workflow in flight is to use up is in its own budget; all else that the chain shows is exposure.
   const named = others.flatMap(allowancesOf)
-  deps.allowing(named)
-  const standing = await deps.standing()
+  deps.standing.expect(named)
+  const standing = await deps.standing.now()
   return {
     head,
     finalizedNumber: finalized,

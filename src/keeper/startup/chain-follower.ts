@@ -3,19 +3,15 @@ import type { Clock } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { RolekeeperError } from '../../errors.ts'
 import type { Log } from '../../ops/log.ts'
-import { type ChainView, watchChain } from '../../pipeline/transactions/chain-view.ts'
-import { createGasMarket, type GasMarket } from '../../pipeline/transactions/gas-market.ts'
+import { watchChain } from '../../pipeline/transactions/chain-view.ts'
+import { createGasMarket } from '../../pipeline/transactions/gas-market.ts'
+import type { Ground } from '../ports.ts'
 import type { KeeperRecords } from '../records/records.ts'
 import type { Reports } from '../telemetry/reports.ts'
 import { openNodes } from './connect.ts'
 
-/** What every role stands on: the nodes, and the chain as it is followed for every signer. */
-export type ChainFollower = {
-  readonly nodes: Nodes
-  readonly chain: ChainView
-  readonly gas: GasMarket
-  readonly close: () => Promise<void>
-}
+/** The chain as every role stands on it, until it is closed. */
+export type ChainFollower = Ground & { readonly close: () => Promise<void> }
 
 /** What trying again for ever needs. */
 type TryDeps = {

@@ -5,7 +5,7 @@ import { amountText } from '../../units.ts'
 import type { TokenChange } from '../../workflow/slot.ts'
 
 /** Assumed: what a market logs when it opens a liquidation claim. For our accounts and tips only; the guard reads no logs. */
-export const LIQUIDATED = parseAbi([
+const LIQUIDATED = parseAbi([
   'event Liquidated(uint256 indexed claimId, address indexed vault, address indexed borrower, address who, address recipient, uint256 repayAssets, uint256 collateralSeized, uint256 badDebtAssets)',
 ])
 export const [LIQUIDATED_TOPIC] = encodeEventTopics({ abi: LIQUIDATED, eventName: 'Liquidated' })

@@ -86,7 +86,7 @@ const joined = () => ({
   session: { use: never },
   gas: { tipWei: () => null, noopGas: () => 21_000n, dataFeeWei: () => 0n, dataFees: () => undefined },
   signer: { address: SIGNER, keyId: 'none', signDigest: never },
-  signers: { safe: () => {} },
+  signers: { safe: () => {}, reasonsOf: () => [] },
   gate: () => ({ closed: false, paused: false }),
   alarm: () => {},
 })
@@ -157,9 +157,7 @@ it('clears nothing while the signer’s window is full, but what is urgent', asy
     urgentOf: () => [],
     alone: (work) => work(),
     mail: { everyMs: 250, answers: async () => [] },
-    standing: async () => [],
-    standingAhead: () => undefined,
-    allowing: () => undefined,
+    standing: { now: async () => [], ahead: () => undefined, expect: () => undefined },
     ruleset: rulesetOf([DEPLOY_RULE], [{ workflowType: DEPLOY_RULE.workflowType }]),
     approval: NO_APPROVAL,
   })
@@ -180,9 +178,11 @@ it('counts what the chain shows to stand, but not what a workflow in flight is t
     mail: { everyMs: 250, answers: async () => [] },
     approval: NO_APPROVAL,
     ruleset,
-    standing: async () => [allowed],
-    standingAhead: () => undefined,
-    allowing: (allowances) => noted.push(...allowances),
+    standing: {
+      now: async () => [allowed],
+      ahead: () => undefined,
+      expect: (allowances) => noted.push(...allowances),
+    },
   })
   const call = liquidate({ ...liquidationArgs, recipient: SIGNER })
   const transactions = [intent(0, LOAN, approve(MARKET, REPAY)), intent(1, MARKET, call)]
@@ -214,9 +214,11 @@ it('asks from then on for what a workflow allows that was claimed before this st
     mail: { everyMs: 250, answers: async () => [] },
     approval: NO_APPROVAL,
     ruleset,
-    standing: async () => [],
-    standingAhead: () => undefined,
-    allowing: (allowances) => noted.push(...allowances),
+    standing: {
+      now: async () => [],
+      ahead: () => undefined,
+      expect: (allowances) => noted.push(...allowances),
+    },
   })
   const { clearance } = workflowOf('cleared')
   if (clearance === undefined) throw new TypeError('no clearance')
@@ -233,9 +235,7 @@ it('claims nothing that passes a limit together with what another key has claime
     alone: (work) => work(),
     mail: { everyMs: 250, answers: async () => [] },
     approval: NO_APPROVAL,
-    standing: async () => [],
-    standingAhead: () => undefined,
-    allowing: () => undefined,
+    standing: { now: async () => [], ahead: () => undefined, expect: () => undefined },
     ruleset: { ...ruleset, hash: 'rules', sharing: [SIGNER, VAULT] },
   })
   const { clearance } = workflowOf('cleared')

@@ -83,7 +83,11 @@ export function positions(place, { positions: rows = [], roles }) {
           'div',
           { class: 'health', 'data-state': state },
           h('span', { class: 'bar', part: Math.min(1, Math.max(0, ((health ?? 1) - 0.9) / 0.6)) }),
-          h('strong', {}, health === null ? '?' : (health < 1 ? Math.min(health, 0.9999) : health).toFixed(4)),
+          h(
+            'strong',
+            {},
+            health === null ? '?' : (health < 1 ? Math.min(health, 0.9999) : health).toFixed(4),
+          ),
         ),
         h(
           'div',
@@ -291,7 +295,8 @@ export function lots(place, { lots: rows = [], roles }) {
       const rungs = [
         ...bids.slice(0, 8).map(({ who, ours, text, amount, status: state }) => ({
           amount,
-          draw: () => rung(
+          draw: () =>
+            rung(
               ours ? 'ours' : '',
               ours ? 'us' : short(who),
               text,

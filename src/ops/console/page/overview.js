@@ -122,7 +122,11 @@ function tilesOf(money, flows) {
     { name: 'realised', text: usd(last(1)), note: 'since the start, less gas' },
     { name: 'marked', text: usd(last(2)), note: 'by prices, nothing sold' },
     { name: 'gas', text: usd(last(3)), note: 'since the start' },
-    { name: 'under way', text: String(flows.length - ended.length), note: `${ended.length} of the newest ${flows.length} ended` },
+    {
+      name: 'under way',
+      text: String(flows.length - ended.length),
+      note: `${ended.length} of the newest ${flows.length} ended`,
+    },
   ]
 }
 
