@@ -14,13 +14,21 @@ import { newDirectory } from '../support/directory.ts'
 const VERSION_1 = new URL('./fixtures/version-1.sqlite.gz', import.meta.url)
 const CHAIN = 31_337
 
+/**
+ * What the keeper of commit 20b0382 left when it was killed, 6 s into `npm start -- --seed 7`: one workflow in flight, three
+ * attested, three held, five succeeded. The rooms of src were cut anew in the next commit.
+ */
+const BEFORE_THE_ROOMS = new URL('./fixtures/before-rooms.sqlite.gz', import.meta.url)
+
 let directory: string
+const put = (fixture: URL) =>
+  writeFileSync(join(directory, 'journal.sqlite'), gunzipSync(readFileSync(fixture)))
 beforeEach(() => {
   directory = newDirectory()
-  writeFileSync(join(directory, 'journal.sqlite'), gunzipSync(readFileSync(VERSION_1)))
+  put(VERSION_1)
 })
 
-/** The records as version 1 has them, by id. */
+/** The records as they were written, by id. */
 function written(): ReadonlyMap<string, object> {
   const db = new DatabaseSync(join(directory, 'journal.sqlite'), { readOnly: true })
   const rows = db.prepare('SELECT id, body FROM workflows').all()
@@ -116,4 +124,25 @@ describe('a journal of version 1', () => {
     db.close()
     expect(() => openSqliteJournal(directory)).toThrow(/has version 99; this release reads up to 3/)
   })
+})
+
+it('goes on with what a keeper of the commit before the rooms were cut had in flight, as it was', async () => {
+  put(BEFORE_THE_ROOMS)
+  const before = written()
+  const journal = openSqliteJournal(directory)
+  const rows = await journal.list(100)
+  expect(new Map(rows.map((row) => [row.id, asJson(row)]))).toEqual(before)
+  const live = await journal.live()
+  expect(live.map(({ state }) => state).toSorted()).toEqual([
+    ...['attested', 'attested', 'attested'],
+    ...['discovered', 'discovered', 'discovered', 'in_flight'],
+  ])
+  for (const { id, chainId, slots } of live)
+    for (const { nonce, signer, attempts } of slots) {
+      expect((await journal.byNonce(chainId, signer, nonce))?.id).toBe(id)
+      expect(await journal.nextNonce(chainId, signer)).toBeGreaterThan(nonce)
+      for (const { digest } of attempts)
+        expect(await journal.ledgerEntry(digest, signer)).toMatchObject({ workflowId: id, nonce })
+    }
+  await journal.close()
 })

@@ -296,7 +296,7 @@ describe('concluding a failure', () => {
       [
         'nobody did since the simulation',
         [liquidated(borrower, 10n), liquidated(borrower, 13n), liquidated(borrower, 12n, hashOf(8))],
-        'nobody else liquidated the borrower since block 10.',
+        'nobody else liquidated the borrower since block 10, so its price, collateral or debt had changed.',
       ],
       [
         'nodes do not say',

@@ -28,7 +28,8 @@ export async function lostTo(
   try {
     const logs = await nodes.logs({ addresses: [address], topic: LIQUIDATED_TOPIC, fromBlock, toBlock })
     const theirs = logs.filter((log) => log.hash !== hash && liquidationOf(log).borrower === borrower).at(-1)
-    if (theirs === undefined) return `nobody else liquidated the borrower since block ${fromBlock - 1n}`
+    if (theirs === undefined)
+      return `nobody else liquidated the borrower since block ${fromBlock - 1n}, so its price, collateral or debt had changed`
     const { who, repayAssets } = liquidationOf(theirs)
     const repaid = amountText(repayAssets, proposal.exposure.token ?? undefined, deployment, tokens)
     return `${who} liquidated the borrower first, in transaction ${theirs.hash} of block ${theirs.blockNumber}, and repaid ${repaid}`
