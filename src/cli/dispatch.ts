@@ -54,7 +54,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<C
     load: async () => (await import('./commands/restate.ts')).restate,
   },
   pnl: {
-    summary: 'what was said, and what came of it',
+    summary: 'what each role expected, and what it got',
     load: async () => (await import('./commands/pnl.ts')).pnl,
   },
   experience: {

@@ -70,7 +70,7 @@ export function createExperience(
   const renewed = createCachedRead(read, {
     clock,
     everyMs: () => READ_EVERY_MS,
-    onFailed: (error) => log.warn('could not record what came of what was said', { role, signer }, error),
+    onFailed: (error) => log.warn('could not record what a role expected and got', { role, signer }, error),
   })
   const now: RoleExperience['now'] = (recovered) => {
     if (recovered.length > 0) recoveredNow = recovered

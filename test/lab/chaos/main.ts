@@ -1,7 +1,7 @@
 /**
  * `npm run chaos [-- --seeds N] [--seed S] [--crashes] [--json]`: everything goes wrong at once, and an independent
  * checker counts what came of it. `--instances 3`: the same of a fleet; `--amnesia N`: its Redis forgets so often;
- * `--queue-loss`: its BullMQ forgets once a second for a minute; `--told [--kinds A,B]`: each fault by itself, and who names it
+ * `--queue-loss`: its BullMQ forgets once a second for a minute; `--detection [--kinds A,B]`: each fault by itself, and who names it
  * where and when. Exits 1 when anything was lost, doubled, undecided or
  * reported falsely.
  */
@@ -10,12 +10,12 @@ import { newDirectory } from '../../support/directory.ts'
 import { readScript } from '../../support/script.ts'
 import { runAmnesia } from './amnesia.ts'
 import { runCrashes } from './crashes.ts'
+import { detectionTable, isUndetected, KINDS, runDetection } from './detection.ts'
 import { FAULTS } from './faults.ts'
 import { PROCESS_FAULTS, REDIS_FAULTS, WAY_FAULTS } from './fleet-faults.ts'
 import { type FleetSeedResult, runFleetSeed } from './fleet-seed.ts'
 import { runQueueLoss, spread } from './queue-loss.ts'
 import { runSeed, type SeedResult } from './seed.ts'
-import { isUntold, KINDS, runTold, toldTable } from './told.ts'
 
 const { values } = readScript(import.meta.url, {
   seeds: { type: 'string', default: process.env.npm_config_seeds ?? '1' },
@@ -25,7 +25,7 @@ const { values } = readScript(import.meta.url, {
   lease: { type: 'string', default: process.env.npm_config_lease ?? '1800' },
   amnesia: { type: 'string', default: process.env.npm_config_amnesia ?? '0' },
   'queue-loss': { type: 'boolean', default: process.env.npm_config_queue_loss === 'true' },
-  told: { type: 'boolean', default: process.env.npm_config_told === 'true' },
+  detection: { type: 'boolean', default: process.env.npm_config_detection === 'true' },
   kinds: { type: 'string', default: process.env.npm_config_kinds ?? KINDS.join(',') },
   crashes: { type: 'boolean', default: process.env.npm_config_crashes === 'true' },
   json: { type: 'boolean', default: process.env.npm_config_json === 'true' },
@@ -51,8 +51,8 @@ const root = newDirectory()
 const startedAtMs = performance.now()
 const problems = await (values.crashes
   ? crashes()
-  : values.told
-    ? told()
+  : values.detection
+    ? detection()
     : values['queue-loss']
       ? queueLoss()
       : values.amnesia === '0'
@@ -69,10 +69,10 @@ async function crashes(): Promise<number> {
   return result.problems.length
 }
 
-async function told(): Promise<number> {
-  const all = await runTold(values.kinds.split(','), root, (one) => say(JSON.stringify(one)))
-  process.stdout.write(toldTable(all))
-  return all.filter(isUntold).length
+async function detection(): Promise<number> {
+  const all = await runDetection(values.kinds.split(','), root, (one) => say(JSON.stringify(one)))
+  process.stdout.write(detectionTable(all))
+  return all.filter(isUndetected).length
 }
 
 function fleetSize(keepIn: string) {

@@ -10,8 +10,8 @@ import { holdPrice, release, watchOver } from './seed.ts'
 import { createRolls, createWeather } from './weather.ts'
 import { type ChaosWorld, createChaosWorld } from './world.ts'
 
-/** Where a fault was told of, each by how many milliseconds after it began; null where it was not. */
-export type Told = {
+/** Where a fault was reported, each by how many milliseconds after it began; null where it was not. */
+export type Detection = {
   readonly kind: string
   /** The facet that names its cause, and its code. */
   readonly facet: string | null
@@ -20,11 +20,11 @@ export type Told = {
   readonly readyzMs: number | null
   readonly metricMs: number | null
   readonly alarmMs: number | null
-  /** Workflows that ended well meanwhile: a fault that stops nothing need not be told of. */
+  /** Workflows that ended well meanwhile: a fault that stops nothing need not be reported. */
   readonly succeeded: number
 }
 
-/** A fault that lasts no longer may pass untold; what is asked is that it is told within 30 s. */
+/** A fault that lasts no longer may pass unreported; what is asked is a report within 30 s. */
 const LASTS_MS = 32_000
 const LOOK_MS = 250
 /** Nothing is wrong any more, and the next fault begins. */
@@ -52,14 +52,14 @@ type Stage = {
 }
 
 /** Do each kind of fault by itself to a keeper at work, and see who names its cause, where and when. */
-export async function runTold(
+export async function runDetection(
   kinds: readonly string[],
   keepIn: string,
-  say: (told: Told) => void,
-): Promise<readonly Told[]> {
+  say: (one: Detection) => void,
+): Promise<readonly Detection[]> {
   const ofRedis = kinds.filter((kind) => kind in REDIS)
   const ofOthers = kinds.filter((kind) => !(kind in REDIS))
-  const all: Told[] = []
+  const all: Detection[] = []
   for (const [some, stageOf] of [
     [ofOthers, alone],
     [ofRedis, onRedis],
@@ -71,18 +71,18 @@ export async function runTold(
   return all
 }
 
-async function tellAll(stage: Stage, say: (told: Told) => void): Promise<readonly Told[]> {
+async function tellAll(stage: Stage, say: (one: Detection) => void): Promise<readonly Detection[]> {
   const watch = watchOver(stage.keeper, {})
   let assets = 1_000_000n
   const orders = setInterval(() => stage.order(assets++), ORDER_MS)
-  const all: Told[] = []
+  const all: Detection[] = []
   try {
     stage.keeper.start()
     for (const fault of stage.faults) {
       await untilWell(stage)
-      const told = await tell(fault, stage)
-      all.push(told)
-      say(told)
+      const one = await tell(fault, stage)
+      all.push(one)
+      say(one)
     }
     return all
   } finally {
@@ -184,7 +184,7 @@ const ways = (redis: TcpProxy, which: readonly Way[], rule: TcpRule): Omit<Fault
   },
 })
 
-async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Promise<Told> {
+async function tell({ kind, begin, end }: Fault, { world, logFile }: Stage): Promise<Detection> {
   const before = readFileSync(logFile, 'utf8').length
   const beganMs = Date.now()
   const [onReadyz, onMetrics] = [new Map<string, number>(), new Map<string, number>()]
@@ -285,19 +285,19 @@ const CAUSES: Readonly<Record<string, RegExp>> = {
 }
 const isCause = (kind: string, facet: string) => CAUSES[kind.split('.')[0] ?? '']?.test(facet) === true
 
-const TOLD_MS_MAX = 30_000
+const DETECTED_MS_MAX = 30_000
 
-const isAway = ({ kind }: Told) => kind.startsWith('process.')
-const isNamed = ({ facet }: Told) => facet !== null
+const isAway = ({ kind }: Detection) => kind.startsWith('process.')
+const isNamed = ({ facet }: Detection) => facet !== null
 
 /** Whether somebody who looks at one of the four places does not hear of a fault that stopped work within 30 s. Pure. */
-export const isUntold = (told: Told): boolean =>
-  !isAway(told) &&
-  told.succeeded === 0 &&
-  [told.screenMs, told.readyzMs, told.metricMs, told.alarmMs].some((ms) => ms === null || ms > TOLD_MS_MAX)
+export const isUndetected = (one: Detection): boolean =>
+  !isAway(one) &&
+  one.succeeded === 0 &&
+  [one.screenMs, one.readyzMs, one.metricMs, one.alarmMs].some((ms) => ms === null || ms > DETECTED_MS_MAX)
 
-/** Write what was told as the docs have it. Pure. */
-export function toldTable(all: readonly Told[]): string {
+/** Write what was found as the docs have it. Pure. */
+export function detectionTable(all: readonly Detection[]): string {
   const at = (ms: number | null) => (ms === null ? '-' : `${(ms / 1_000).toFixed(1)} s`)
   const head = ['fault', 'facet', 'code', 'screen', '`/readyz`', 'metric', 'alarm', 'ended well meanwhile']
   const rows = all
@@ -306,13 +306,13 @@ export function toldTable(all: readonly Told[]): string {
       ...[`\`${kind}\``, `\`${facet}\``, `\`${code}\``],
       ...[at(screenMs), at(readyzMs), at(metricMs), at(alarmMs), String(succeeded)],
     ])
-  const list = (some: readonly Told[]) =>
+  const list = (some: readonly Detection[]) =>
     some.map(({ kind, succeeded }) => `\`${kind}\` (${succeeded})`).join(', ')
-  const unnamed = all.filter((told) => !isNamed(told))
+  const unnamed = all.filter((one) => !isNamed(one))
   return [
     ...[head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`),
     '',
-    `No facet, and what ended well meanwhile: ${list(unnamed.filter((told) => !isAway(told)))}.`,
+    `No facet, and what ended well meanwhile: ${list(unnamed.filter((one) => !isAway(one)))}.`,
     `The keeper itself is away or begins anew: ${list(unnamed.filter(isAway))}.`,
     '',
   ].join('\n')
