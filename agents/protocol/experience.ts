@@ -3,7 +3,7 @@ import { decimal, percent } from './text.ts'
 
 /**
  * What became of things that were said, by one name that tells them apart: `bid`, `asset:sBTC`, `seller:0x…`. All are parts
- * of the mark: an error is what came less what was said, −0.02 where 2 % of the mark were missing; a gain is what came less
+ * of the mark: an error is what came less what was expected, −0.02 where 2 % of the mark were missing; a gain is what came less
  * what was paid. Old cases fade: counts and sums are weights.
  */
 export type Experience = {

@@ -41,7 +41,7 @@ export function earnedOf(
 }
 
 /**
- * Compare what a move earned in so many seconds with what was said, in parts of the mark. Pure. One market that went mad is no more
+ * Compare what a move earned in so many seconds with what was expected, in parts of the mark. Pure. One market that went mad is no more
  * than one move that came to nothing.
  */
 export function actualOf(

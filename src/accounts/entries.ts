@@ -1,7 +1,7 @@
 import type { Line, Page } from '../journal/sqlite/accounts.ts'
 import { moneyAt, type Period } from './period.ts'
 
-/** What came is marked so long after it came: at once it would be worth what was said. */
+/** What came is marked so long after it came: at once it would be worth what was expected. */
 export const MARKED_AFTER_MS = 3_600_000
 
 /** A line with what it was worth when it came, millionths of a US dollar, and the workflow that it belongs to. */

@@ -4,7 +4,7 @@ import { inputText, type Proposal } from '../workflow/proposal.ts'
 import { isTerminal, type Workflow } from '../workflow/workflow.ts'
 import { backKey, type Entry } from './entries.ts'
 
-/** What of a workflow tells which opportunity it is of, and what was said of that. */
+/** What of a workflow tells which opportunity it is of, and what was expected of that. */
 export type LinkedWorkflow = Pick<Workflow, 'id' | 'createdAtMs'> &
   Pick<Proposal, 'lot' | 'said' | 'gainUsdMicros'> & {
     /** The same for all that is about one opportunity: a claim is its liquidation's. */
@@ -25,7 +25,7 @@ export type LinkedWorkflow = Pick<Workflow, 'id' | 'createdAtMs'> &
 /** All that moved of one opportunity, and its workflows in the order in which they were created. */
 export type Thread = { readonly linked: LinkedWorkflow[]; readonly entries: Entry[] }
 
-/** Take of a workflow what tells what was said. Pure. */
+/** Take of a workflow what tells what was expected. Pure. */
 export function linkedOf({ id, createdAtMs, state, proposal, realized }: Workflow): LinkedWorkflow {
   const { kind, lot, said, gainUsdMicros, subject, occurrence, input, offer, reason } = proposal
   const claim = realized?.claimId ?? inputText(input, 'claimId')

@@ -13,7 +13,7 @@ export type At = { readonly usdMicros: bigint; readonly block: bigint; readonly 
 export type Opportunity = Pick<Page, 'signer' | 'role'> & {
   readonly owner: Page['owner']
   readonly workflows: readonly string[]
-  /** Those that the journal does not have: what was said of them is not known. */
+  /** Those that the journal does not have: what was expected of them is not known. */
   readonly unknown: readonly string[]
   /** Whether what was paid for is there, or what was paid came back; it never came where a week was not enough. */
   readonly came: 'yes' | 'waiting' | 'never'

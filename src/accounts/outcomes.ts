@@ -7,7 +7,7 @@ import { isMoved, type LinkedWorkflow, netOf, neverPaid, type Thread, threadsOf 
 import { moneyAt } from './period.ts'
 
 /**
- * Say what became of what was said, in the order in which it was decided: lost where all that was paid came back and an hour
+ * Say what became of what was expected, in the order in which it was decided: lost where all that was paid came back and an hour
  * passed, or where others were first; won where what was to come did, and is marked an hour later, or where it was paid for
  * and never came, and is worth nothing. Pure.
  * @param pages of one signer, oldest first.

@@ -29,7 +29,7 @@ type LearnDeps = {
 type Learned = { readonly cases: readonly RecordedCase[]; readonly undecided: OpenCases }
 
 /**
- * Record what the pages since the last time decide of what was said, and what became money again of what was bought for others.
+ * Record what the pages since the last time decide of what was expected, and what became money again of what was bought for others.
  * Each case is recorded in one commit with what is left undecided then, so once, wherever a process ends. Throws
  * `accounts.decided` where another does the same, as what is left of a role that was opened anew.
  */

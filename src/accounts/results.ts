@@ -18,7 +18,7 @@ export type Result = {
   /** By what prices changed what was held already. */
   readonly marked: bigint | null
   readonly workflows: readonly string[]
-  /** Those that the journal does not have: what was said of them is not known. */
+  /** Those that the journal does not have: what was expected of them is not known. */
   readonly unknown: readonly string[]
   readonly hashes: readonly string[]
 }

@@ -1,6 +1,6 @@
 import { type Hex, recoverAddress, serializeSignature } from 'viem'
 import type { Nodes } from '../chain/nodes.ts'
-import { invariant, type Refusal, refuse } from '../errors.ts'
+import { invariant, type Refusal, RolekeeperError, refuse } from '../errors.ts'
 import { checkPrepared } from '../guard/checks/check-prepared.ts'
 import { lookNow } from '../guard/checks/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
@@ -20,11 +20,16 @@ type AttestDeps = {
   readonly journal: Pick<Journal, 'enterDigest' | 'ordered' | 'writeBound'>
   readonly signer: Signer
   readonly gate: () => Gate
+  readonly alarm: (error: RolekeeperError) => void
 }
+
+/** A key that refuses is asked again this soon, until the answer is too old. */
+const RETRY_MS = 1_000
 
 /**
  * Judge an answer by the rules alone, and sign the typed data that a call of it carries: first the digest is recorded,
- * once for the workflow's life, then our own reads are asked, then the key. Throws what the key and the nodes throw.
+ * once for the workflow's life, then our own reads are asked, then the key. A key that refuses is asked again: the answer's
+ * expiry ends that. Throws what the nodes throw.
  */
 export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step> {
   const { nowMs, ruleset } = deps
@@ -52,6 +57,7 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   const haltedSince = haltedBy(workflow, deps)
   if (haltedSince !== null) return haltedSince
   const signature = await sign(workflow, digest, deps)
+  if (signature === null) return wait(RETRY_MS)
   return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
 }
 
@@ -111,12 +117,22 @@ async function record(
   await journal.ordered([entry])
 }
 
-/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else. */
-async function sign(workflow: Workflow, digest: Hex, { signer, gate }: AttestDeps): Promise<Hex> {
+/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else; null where it refuses for now. */
+async function sign(
+  workflow: Workflow,
+  digest: Hex,
+  { signer, gate, alarm }: AttestDeps,
+): Promise<Hex | null> {
   const isClosed = () => gate().closed
-  const signature = serializeSignature(
-    await untilClosed(isClosed, (signal) => signer.signDigest(digest, signal)),
+  const signed = await untilClosed(isClosed, (signal) =>
+    signer.signDigest(digest, signal).catch((error: unknown) => {
+      if (!(error instanceof RolekeeperError) || error.retry !== 'never') throw error
+      alarm(error)
+      return null
+    }),
   )
+  if (signed === null) return null
+  const signature = serializeSignature(signed)
   const recovered = await recoverAddress({ hash: digest, signature })
   invariant(
     recovered.toLowerCase() === workflow.signer.toLowerCase(),

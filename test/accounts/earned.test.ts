@@ -91,7 +91,7 @@ it('records what a move of a vault earned more than standing still, once so long
   expect((await read()).cases).toEqual([])
 })
 
-it('holds what was said against as long as was measured, and no move against more than all that it was to earn', async () => {
+it('holds what was expected against as long as was measured, and no move against more than all that it was to earn', async () => {
   await close([1_000, 0])
   await close([500, 500], [await move('a')], taken)
   atHour += 2

@@ -79,7 +79,7 @@ const pays = line({ assets: -900_000_000n, workflowId: 'a' })
 const gas = line({ kind: 'gas', token: null, assets: -(10n ** 15n), counterparty: null, workflowId: 'a' })
 const brings = line({ token: BTC ?? null, assets: 1_000_000n })
 
-it('marks what was won an hour after it came, against what was said and what was paid', () => {
+it('marks what was won an hour after it came, against what was expected and what was paid', () => {
   const pages = pagesOf([0, 100_000, []], [1, 100_000, [pays, gas]], [5, 100_000, [brings]], [64, 90_000, []])
   expect(decided(pages, known(bid('a')))).toEqual([])
   // Worth $920 by then: $30 less than said, $20 more than paid, less $1 of gas.

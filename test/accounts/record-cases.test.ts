@@ -131,7 +131,7 @@ it('waits for what comes after more pages than are read at once', async () => {
   ])
 })
 
-it('records what was bought for others once it was sold again, by what was said of its lot', async () => {
+it('records what was bought for others once it was sold again, by what was expected of its lot', async () => {
   const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
   const proposal = proposalOf({ kind: 'bid', lot: 'lot 1', said })
   await journal.open(workflowOf('succeeded', { id: 'a', opportunity: 'a', role: 'rfq-bidder', proposal }))
@@ -160,7 +160,7 @@ it('records what was sold again once, whatever of its lot goes on', async () => 
   expect(await recorded()).toEqual([[-0.05, 1]])
 })
 
-it('records what was said of a lot where the journal has it only after the pages were read', async () => {
+it('records what was expected of a lot where the journal has it only after the pages were read', async () => {
   await close()
   await close({ token: TOKEN, assets: -1n, workflowId: 'a' })
   await read()

@@ -58,7 +58,7 @@ const known = (...all: readonly ReturnType<typeof bid>[]) => new Map(all.map((on
 const by = (group: Group, pages: readonly Page[], workflows = known()) =>
   resultsOf(periodOf(pages, 0), group, workflows)
 
-it('joins what came back by another’s transaction to what gave it, once, and takes back what was said of it', () => {
+it('joins what came back by another’s transaction to what gave it, once, and takes back what was expected of it', () => {
   const given = line({ assets: -5_000_000n, workflowId: 'a' })
   const again = line({ assets: -5_000_000n, workflowId: 'b' })
   const back = line({ assets: 5_000_000n, hash: hashOf(701) })
@@ -88,7 +88,7 @@ it('joins what came back of all bids of a lot together, and what was won by anot
   ])
 })
 
-it('takes back what was said of a lot whose price came back to the fund that paid it', () => {
+it('takes back what was expected of a lot whose price came back to the fund that paid it', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({
       kind: 'gas',
@@ -123,7 +123,7 @@ it('gives what came back to the lot that brought nothing, though one that was wo
   ])
 })
 
-it('counts once what was said of a lot whose last bid the pages of its fund do not have yet', () => {
+it('counts once what was expected of a lot whose last bid the pages of its fund do not have yet', () => {
   const gas = ['a', 'b'].map((workflowId, at) =>
     line({
       kind: 'gas',
@@ -141,7 +141,7 @@ it('counts once what was said of a lot whose last bid the pages of its fund do n
   expect(resultsOf(own, 'role', workflows, periodOf(funds, 0))).toMatchObject([{ said: 60n }])
 })
 
-it('counts what was said of an opportunity once: by the last that succeeded', () => {
+it('counts what was expected of an opportunity once: by the last that succeeded', () => {
   const lines = ['a', 'b'].map((workflowId) => line({ assets: -1n, workflowId }))
   const workflows = known(bid('a', 40n, 'lot 1'), bid('b', 60n, 'lot 1', 5))
   const [result] = by('role', [page(1, 2n, []), page(2, 0n, lines)], workflows)

@@ -81,7 +81,7 @@ afterAll(() => rmSync(directory, { recursive: true }))
 const run = (...args: readonly string[]) => runCommand([...args, '--directory', directory])
 
 inOrder('rolekeeper experience, in one directory', () => {
-  it('says what came of what was said, and what is paid for it', async () => {
+  it('says what came of what was expected, and what is paid for it', async () => {
     const { out } = await run('pnl')
     expect(out.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
       ['role', 'expected', 'moved', 'gas', 'positions', 'marked', 'total', 'workflows'],

@@ -1,7 +1,7 @@
 import { type Hex, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, sign } from 'viem/accounts'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { refuse } from '../../src/errors.ts'
+import { RolekeeperError, refuse } from '../../src/errors.ts'
 import { pinsOf } from '../../src/guard/policy/deployment.ts'
 import { proveEntered } from '../../src/journal/entered.ts'
 import type { LedgerEntry } from '../../src/journal/journal.ts'
@@ -32,6 +32,9 @@ let asked: Hex[]
 let requests: Map<string, string>
 /** What the gate is once the digest is on disk. */
 let gateAfter: Gate | undefined
+/** What the key answers in the place of a signature. */
+let refusal: RolekeeperError | undefined
+let alarms: string[]
 beforeEach(() => {
   told = []
   ledger = new Map()
@@ -39,6 +42,8 @@ beforeEach(() => {
   asked = []
   requests = new Map()
   gateAfter = undefined
+  refusal = undefined
+  alarms = []
 })
 
 const workflow = (
@@ -99,11 +104,13 @@ const run = (each: Workflow, key = privateKey, rules = ruleset): Promise<Step> =
       signDigest: async (hash) => {
         told.push('signed')
         asked.push(hash)
+        if (refusal !== undefined) throw refusal
         const { r, s, yParity } = parseSignature(await sign({ hash, privateKey: key, to: 'hex' }))
         return { r, s, yParity: yParity === 0 ? 0 : 1 }
       },
     },
     gate: () => gate,
+    alarm: ({ code }) => alarms.push(code),
   })
 
 const recorded = workflow(undefined, { attestation: { digest } })
@@ -120,6 +127,19 @@ describe('attesting typed data', () => {
     expect(second).toMatchObject({ type: 'moved', workflow: { state: 'attested', attestation: { digest } } })
     const { attestation } = second.type === 'moved' ? second.workflow : recorded
     expect(attestation?.signature).toMatch(/^0x[0-9a-f]{130}$/)
+  })
+
+  it('asks a key again that denies it, and says so: a permission that is back signs what still holds', async () => {
+    const facts = { fix: 'allow it.', retry: 'never' } as const
+    refusal = new RolekeeperError('kms.denied', 'The KMS denies us the key (Sign).', facts)
+    for (const count of [1, 2, 3, 4]) {
+      expect(await run(recorded)).toEqual({ type: 'wait', ms: 1_000 })
+      expect(alarms).toHaveLength(count)
+    }
+    expect(alarms[0]).toBe('kms.denied')
+    refusal = undefined
+    expect(await run(recorded)).toMatchObject({ type: 'moved', workflow: { state: 'attested' } })
+    expect(new Set(asked)).toEqual(new Set([digest]))
   })
 
   it('signs nothing other than what it recorded first', async () => {

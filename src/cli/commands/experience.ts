@@ -19,7 +19,7 @@ export const experience = command({
   name: 'experience',
   usage: 'show [--role ROLE] | forget ROLE [--config FILE | --directory DIR] [--json]',
   help: `Show what became of what roles said, by the accounts of their signers: how often each name was decided and won, and of
-what was won how far it came from what was said, and what it brought, in parts of the price, or of a day's interest; and what
+what was won how far it came from what was expected, and what it brought, in parts of the price, or of a day's interest; and what
 all of them brought in dollars, less what they cost. What is won is decided an hour after it came, or a day after a vault's
 move; a race that was lost, at once. Old cases fade. What a role says and bids next is corrected by it, within the policy's
 bounds. Forget lets one role begin anew; the accounts stay.

@@ -35,7 +35,7 @@ type By = (typeof BY)[number]
 const isBy = (text: string): text is By => BY.some((each) => each === text)
 const isGroup = (by: By): by is Group => GROUPS.some((each) => each === by)
 
-/** `rolekeeper pnl`: what was said, and what came of it. */
+/** `rolekeeper pnl`: what was expected, and what came of it. */
 export const pnl = command({
   name: 'pnl',
   usage: `[--by ${BY.join('|')}] [--role ROLE] [--since TIME] [--config FILE | --directory DIR] [--json | --csv]`,

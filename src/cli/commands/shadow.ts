@@ -152,7 +152,7 @@ function text(score: ShadowScore): string {
   return `${role}: would have done ${wouldHaveDone}: ${parts.join(', ')}\n  expected ${gain(BigInt(saidUsdMicros))}${without}; ${markedText(marked)}${rest.join('')}\n`
 }
 
-/** What was marked, beside what was said of it, and the prices' blocks. */
+/** What was marked, beside what was expected of it, and the prices' blocks. */
 function markedText({ count, saidUsdMicros, usdMicros, workflows }: ShadowScore['marked']): string {
   if (count === 0) return 'none marked'
   const byTime = workflows.toSorted((one, other) => one.at.localeCompare(other.at))

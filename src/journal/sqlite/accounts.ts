@@ -80,7 +80,7 @@ export type Page = {
   readonly prices: readonly Price[]
 }
 
-/** Whose what was said is. */
+/** Whose what was expected is. */
 export type CasesOf = Pick<Page, 'chainId' | 'signer' | 'role'>
 
 /** What became of one thing that was said, by the names that it went by; and when that was decided, by the time of blocks. */

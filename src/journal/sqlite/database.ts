@@ -92,7 +92,7 @@ const ACCOUNTS_STEPS = [
   ) STRICT;
   CREATE TABLE forgotten (role TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) STRICT;
   `,
-  // What became of what was said, once that is decided, and of which pages something is not.
+  // What became of what was expected, once that is decided, and of which pages something is not.
   `
   CREATE TABLE cases (
     id INTEGER PRIMARY KEY, chain_id INTEGER NOT NULL, signer TEXT NOT NULL, role TEXT NOT NULL, body TEXT NOT NULL

@@ -96,7 +96,7 @@ export function createExperience(
 
 /** So many have to be decided before a shortfall is more than bad luck. */
 const CASES_MIN = 10
-/** The band of what comes beside what was said, a part of the mark: a price, or of a vault's move the interest of a day. */
+/** The band of what comes beside what was expected, a part of the mark: a price, or of a vault's move the interest of a day. */
 const SHORT = -0.02
 const SHORT_OF_INTEREST = -0.25
 const shortOf = (worksFor: WorksFor) => (worksFor === 'vaults' ? SHORT_OF_INTEREST : SHORT)

@@ -56,7 +56,7 @@ async function sumUp(
   }
   const period = await periodIn(new Set(agents.map(({ signer }) => signer.address)))
   const funds = await periodIn(deployment.funds.map(({ address }) => address))
-  // In a fleet, the seats and with them what was said are with others by now.
+  // In a fleet, the seats and with them what was expected are with others by now.
   const isAlone = fleet === undefined
   const workflows = isAlone ? await workflowsOf(period, { directory }) : new Map()
   return Object.fromEntries(

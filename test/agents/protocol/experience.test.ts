@@ -21,7 +21,7 @@ const times = (count: number, of: readonly string[], error: number | null) =>
     }),
   )
 
-describe('what became of what was said', () => {
+describe('what became of what was expected', () => {
   it('counts a case under each of its names once, lost ones without an error', () => {
     expect(after(times(1, ['bid', 'bid', 'asset:A'], -0.5))).toEqual([
       { of: 'bid', decided: 1, won: 1, errors: -0.5, squares: 0.25, gains: -0.5, netUsd: -5, unpaidUsd: 0 },

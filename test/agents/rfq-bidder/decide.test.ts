@@ -661,7 +661,7 @@ describe('a closed RFQ', () => {
   })
 })
 
-it('ends a bid in the name of its lot: what comes of it is held against what was said there', () => {
+it('ends a bid in the name of its lot: what comes of it is held against what was expected there', () => {
   const lot = '0xposition'
   const closed = { status: 'closed', closesAtS: NOW_S - 60, lot } as const
   const stale = { freshness: { ok: false, ageMs: 60_000, message: 'old' } }

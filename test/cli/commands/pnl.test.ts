@@ -108,7 +108,7 @@ it('prints what is the signers’, and apart from it what is a vault’s or a fu
   ])
 })
 
-it('says of each opportunity what was said, what came, and by the prices of which block', async () => {
+it('says of each opportunity what was expected, what came, and by the prices of which block', async () => {
   expect(await json('--by', 'opportunity')).toMatchObject([
     {
       role: 'liquidator',

@@ -77,7 +77,7 @@ beforeAll(async () => {
 })
 
 describe('the score of the shadows', () => {
-  it('counts by role what was still possible, what was said of that alone, and what it was worth an hour later', async () => {
+  it('counts by role what was still possible, what was expected of that alone, and what it was worth an hour later', async () => {
     expect(await run()).toBe(
       [
         'liquidator: would have done 6: 4 still possible a block later, 1 contested, 1 missed, 1 would have waited for a person',

@@ -89,7 +89,7 @@ inOrder('what one journal has learned', () => {
     expect(alarms.length).toBe(1)
   })
 
-  it('counts what a fund bought and sold again, by what was said of the lot', async () => {
+  it('counts what a fund bought and sold again, by what was expected of the lot', async () => {
     const id = 'f'.repeat(32)
     const said = { of: ['lane:liquid'], worthUsdMicros: 100n, markUsdMicros: 100n }
     const proposal = proposalOf({ kind: 'bid', lot: id, said })

@@ -245,6 +245,7 @@ export async function playAll(
               writeBound: async (each) => each,
             },
             gate: () => ({ closed: false, paused: false }),
+            alarm: () => undefined,
           })
         }
         const { workflow } = step.type === 'wait' ? { workflow: undefined } : step

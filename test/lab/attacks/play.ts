@@ -89,6 +89,7 @@ export async function serve({ proposal, ruleset, digest: recorded }: Aim, text: 
         },
       },
       gate: () => ({ closed: false, paused: false }),
+      alarm: () => undefined,
     })
   }
   if (step.type === 'wait') return { state: step.type, check: '', message: '', asked }

@@ -261,6 +261,7 @@ async function sameRequest(): Promise<string | null> {
           signDigest: async () => Promise.reject(new Error('no key is asked')),
         },
         gate: () => ({ closed: false, paused: false }),
+        alarm: () => undefined,
       })
       check = step.type === 'wait' ? null : (step.workflow.note?.check ?? null)
     }

@@ -71,7 +71,7 @@ const playedOn = remember((seed: number, draw: Draw, figure: keyof typeof WAYS) 
 )
 const playedFree = remember((seed: number, draw: Draw) => playWay(seed, draw, fillFree))
 
-/** What came of it by the world's ledger, dollars, beside others; what was said counts against it, and for nothing. */
+/** What came of it by the world's ledger, dollars, beside others; what was expected counts against it, and for nothing. */
 function weatherScores(seed: number, draw: Draw, decideOne: Decide): Readonly<Record<string, Score>> {
   const run = playKeeper(seed, draw, decideOne)
   const filled = playedOn(seed, draw, 'earnedBesideWaterFillingUsd')

@@ -105,7 +105,7 @@ const asStatedIn = remember((world: World, seed: number) =>
   cameOf(playPositions(seed, TRADES[world], LOTS, asStated)),
 )
 
-/** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
+/** What came of a run by the world's own ledger; what was expected counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: ManagerDecide, baseline: Baseline | null) {
   const rules = (purchaseFeeBps: number): ManagerPolicy => ({
     ...SHIPPED_MANAGER,

@@ -318,7 +318,7 @@ function play(decide: Decide, scenario: ScenarioName, seed: number): Readonly<Re
 const errorBps = (value: bigint, really: bigint) =>
   (10_000 * Math.abs(Number(value - really))) / Number(really)
 
-/** Days that could be known, and that were reported; reports that corrections showed to be wrong, and what was said of them. */
+/** Days that could be known, and that were reported; reports that corrections showed to be wrong, and what was expected of them. */
 type Tally = Readonly<Record<'known' | 'made' | 'wrong' | 'told' | 'falselyTold', number>>
 
 function scoresOf(

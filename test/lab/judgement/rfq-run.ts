@@ -69,7 +69,7 @@ type Lot = {
   readonly rivals: readonly { readonly who: Who; readonly limit: number; readonly snipes: boolean }[]
 }
 
-/** What came of a lot that was won, dollars, by the world's own ledger; what was said, by the bid that won. */
+/** What came of a lot that was won, dollars, by the world's own ledger; what was expected, by the bid that won. */
 export type Won = {
   readonly lot: number
   readonly paid: number

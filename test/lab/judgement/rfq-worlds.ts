@@ -107,7 +107,7 @@ const inHindsight = remember((world: World, seed: number): number =>
   Math.max(0, ...DISCOUNTS.map((part) => cameOf(playRun(seed, TRADES[world], LOTS, discountedBy(part))))),
 )
 
-/** What came of a run by the world's own ledger; what was said counts against it, and for nothing. */
+/** What came of a run by the world's own ledger; what was expected counts against it, and for nothing. */
 function scoresOf(world: World, seed: number, decideOne: RfqDecide, hasBaseline: boolean) {
   const run = playRun(seed, TRADES[world], LOTS, (seen) => decideOne(seen, SHIPPED_BIDDER))
   const came = cameOf(run)

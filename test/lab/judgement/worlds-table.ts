@@ -4,7 +4,7 @@ import type { Finding } from './tally.ts'
 /** How ours lies to a baseline, by the median of its lead over all seeds. */
 type Beside = 'above' | 'equal' | 'BELOW'
 
-/** One world in a line: what was said beside what came, and ours beside a professional's way, in the median. */
+/** One world in a line: what was expected beside what came, and ours beside a professional's way, in the median. */
 type Row = {
   readonly role: string
   readonly world: string
@@ -16,7 +16,7 @@ type Row = {
   readonly holds: boolean
 }
 
-/** Figures of what was said against what came of it, or of what was reported against what was so. */
+/** Figures of what was expected against what came of it, or of what was reported against what was so. */
 const SAID = /^(said.*Came|meanError)/
 
 /** Put what was found in one line for each world and baseline, so that a reader sees in a minute what holds. Pure. */
