@@ -35,6 +35,15 @@ it('shows a report with what each source says, the band around their median, and
   expect(nav?.rule).toContain('must agree within')
 })
 
+it('counts no source for a value of now whose newest value is too old for one', () => {
+  const last = { value: WAD, asOfS: NOW_S - 3_600 }
+  const old = readings(WAD, WAD, WAD, WAD).map((each, index) =>
+    index === 0 ? { ...each, known: [last] } : each,
+  )
+  const [nav] = shown({ readings: old })
+  expect(nav?.sources.map(({ check }) => check)).toEqual(['source_ends_before', null, null, null, null])
+})
+
 it('says of a source that is silent why it counts for nothing, and draws no band around nothing', () => {
   const [nav] = shown({
     readings: [{ source: 'chain', ok: false, check: 'source_failed', message: 'No.', known: [] }],

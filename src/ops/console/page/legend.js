@@ -67,7 +67,7 @@ const WORDS = {
     ['says, of', 'The value of a source, and the time that it is the value of.'],
     [
       'counts',
-      'Whether the source is near enough to the median of all, and fresh enough; or the rule that leaves it out.',
+      'Whether the source would count for a value of now: near enough to the median of all, and fresh enough; or the rule that leaves it out.',
     ],
     ['next due', 'When a report is due at the latest, by the policy.'],
   ],

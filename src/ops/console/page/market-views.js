@@ -260,6 +260,9 @@ export function navs(place, { navs: rows = [], roles }) {
   )
 }
 
+/** What becomes of the state of a bid once bidding is over, until the lot is settled. */
+const AT_THE_CLOSE = { leading: 'highest at the close', live: 'stood at the close' }
+
 /** What is bid for, with the bids as a ladder: the reserve, our limit, and our own bids among the others. */
 export function lots(place, { lots: rows = [], roles }) {
   seenBy(place, 'lots', roles)
@@ -301,7 +304,7 @@ export function lots(place, { lots: rows = [], roles }) {
               ours ? 'us' : short(who),
               text,
               amount,
-              isOver && state === 'leading' ? 'highest at the close' : state,
+              isOver ? (AT_THE_CLOSE[state] ?? state) : state,
             ),
         })),
         ...(limitAmount === null
