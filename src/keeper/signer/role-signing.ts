@@ -36,8 +36,11 @@ type RoleKey = {
 /** What is over once the key answers anything; what it refuses to sign is over once it signs. */
 const NO_ANSWER = ['kms.unreachable', 'kms.timeout']
 
-/** What a key's last call came to, `ok` or an error's code, and since when, milliseconds. */
-export type KeyOutcome = { readonly code: string; readonly sinceMs: number }
+/**
+ * What a key's last call came to, `ok` or an error's code; since when its calls come to that, and when the last was,
+ * milliseconds of the monotonic clock.
+ */
+export type KeyOutcome = { readonly code: string; readonly sinceMs: number; readonly lastMs: number }
 
 /** What a live role has and one in shadow has not: its key, and what only a key opens. */
 export type RoleSigning = {
@@ -147,13 +150,14 @@ function createRoleKey(
 ): RoleKey {
   const { address, ...where } = agent.signer
   let opened: ProvableSigner | undefined
-  let outcome: KeyOutcome = { code: 'ok', sinceMs: monotonicMs() }
+  let outcome: KeyOutcome = { code: 'ok', sinceMs: monotonicMs(), lastMs: monotonicMs() }
   // What asking found wrong is over once asking finds nothing.
   let isAsked = false
   const note = (code: string, byAsking = false) => {
     // Its credentials may have been replaced.
     if (code === 'kms.denied') config.store?.stale(config.kms?.secretAccessKey)
-    if (code !== outcome.code) outcome = { code, sinceMs: monotonicMs() }
+    const lastMs = monotonicMs()
+    outcome = { code, sinceMs: code === outcome.code ? outcome.sinceMs : lastMs, lastMs }
     isAsked = byAsking
   }
   return {

@@ -193,10 +193,15 @@ it('says of a key that it does not sign, at once', () => {
   const role = {
     role: 'allocator',
     signer: SIGNER,
-    vitals: { key: () => ({ said: 'kms.denied', sinceMs: NOW }) },
+    vitals: { key: () => ({ code: 'kms.denied', sinceMs: NOW - 30_000, lastMs: NOW - 2_000 }) },
   }
   const found = keyFinding(role as unknown as RoleAtWork, NOW)
   expect([found.about, ...told(found)]).toEqual(['allocator', 'failing', 'key.not_signing'])
+  expect(found).toMatchObject({
+    error: {
+      shortMessage: expect.stringMatching(/nothing for 30 s \(kms\.denied, the last try 2 s ago\)/),
+    },
+  })
 })
 
 it('finds nothing wrong with a role that looks no more as its keeper ends', () => {

@@ -34,7 +34,7 @@ export function dueFinding(state: DutyState, nameOf: (subject: string) => string
       'duty.late',
       `The ${state.role} is late with ${thing} (${nameOf(subject)}), due since ${timeOf(sinceMs)}${more}. ${why}`,
       {
-        fix: `see \`rolekeeper explain ${nameOf(subject)}\` for the figures, and look at the other findings.`,
+        fix: `see \`rolekeeper explain ${nameOf(subject)}\` for the figures. Mend first what else is not well; where all else is, the rule that is named says what to do.`,
         facts: { role: state.role, check: check ?? 'none' },
         retry: 'later',
       },

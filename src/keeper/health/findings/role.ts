@@ -8,6 +8,7 @@ import { subjectName } from '../../../service/contract/subject-name.ts'
 import type { FeedState } from '../../../service/events/feed.ts'
 import { isHeld, type Workflow } from '../../../workflow/workflow.ts'
 import type { RoleAtWork, RoleState } from '../../role/role.ts'
+import type { KeyOutcome } from '../../signer/role-signing.ts'
 import type { Term } from '../../term/term.ts'
 import { dueFinding } from './duty.ts'
 
@@ -100,18 +101,18 @@ export function keyFinding({ role, signer, vitals }: RoleAtWork, monotonicMs: nu
   return {
     ...where,
     state: 'failing',
-    error: notSigning({ role, signer }, key.code, monotonicMs - key.sinceMs),
+    error: notSigning({ role, signer }, key, monotonicMs),
   }
 }
 
 const notSigning = (
   { role, signer }: { readonly role: Role; readonly signer: Address },
-  code: string,
-  ms: number,
+  { code, sinceMs, lastMs }: KeyOutcome,
+  monotonicMs: number,
 ) =>
   new RolekeeperError(
     'key.not_signing',
-    `The key of the ${role}'s signer ${signer} has signed nothing for ${span(ms)} (${code}).`,
+    `The key of the ${role}'s signer ${signer} has signed nothing for ${span(monotonicMs - sinceMs)} (${code}, the last try ${span(monotonicMs - lastMs)} ago).`,
     {
       fix: 'look at the KMS, and at what it allows this keeper; what waits for a signature goes on by itself.',
       facts: { role, signer, reason: code },

@@ -44,7 +44,7 @@ function approvalCard(held) {
       'h2',
       {},
       `${role} · ${workflowName(workflowType)}`,
-      h('span', { class: 'mode' }, 'ends ', when(untilMs)),
+      h('span', { class: 'mode' }, 'expires ', when(untilMs)),
     ),
     h('p', {}, summary),
     h('p', { class: 'note' }, h('code', {}, check), ` ${message} Asked by ${askedBy}.`),

@@ -92,6 +92,7 @@ const WORDS = {
   approvals: [
     ['hash', 'Names what is asked: role, chain, signer, calls and rules. A yes is for one hash alone.'],
     ['held', 'A proposal above what its role may do alone.'],
+    ['expires', 'From then on it is not done. The role asks again while it still wants it.'],
   ],
   health: [
     [

@@ -1,5 +1,6 @@
 import { badge, h, list, nowMs, once, section, short, stateOf, usd, when, whyLink } from './dom.js'
 import { flowLine } from './flows.js'
+import { plural } from './readable.js'
 import { roleSwitch } from './switches.js'
 
 /** An alarm of before, that no facet stands for, is in the list of all of them. */
@@ -8,7 +9,7 @@ const ALARM_MS_MAX = 600_000
 /** Of the alarms of late so many are shown; all of them count. */
 const ALARMS_SHOWN = 3
 
-/** What somebody has to look at, before all else, and how much more there is of it. */
+/** What somebody has to look at, before all else, and how much there is of it: of many alarms one line stands for the rest. */
 function attention({ facets = [], approvals = [], alarms = [] }) {
   const failing = facets.filter(
     ({ facet, state, because }) => facet !== 'approvals' && state !== 'ok' && because === undefined,
@@ -40,18 +41,25 @@ function attention({ facets = [], approvals = [], alarms = [] }) {
       atMs: Date.parse(at),
     })),
   ]
-  return { lines, more: Math.max(0, recent.length - ALARMS_SHOWN) }
+  const more = Math.max(0, recent.length - ALARMS_SHOWN)
+  const rest = {
+    key: 'more',
+    state: 'warning',
+    title: plural(more, 'more alarm'),
+    text: '',
+    href: '#/health',
+    link: 'see all',
+  }
+  return { lines: more === 0 ? lines : [...lines, rest], count: lines.length + more }
 }
 
-export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
+export const attentionLine = ({ state, title, text, fix, href, link = 'read and answer', atMs }) =>
   h(
     'li',
     { class: 'line', 'data-state': state },
     badge(state, title),
     h('p', {}, short(text)),
-    href === undefined
-      ? h('span', {}, atMs === undefined ? '' : when(atMs))
-      : h('a', { href }, 'read and answer'),
+    href === undefined ? h('span', {}, atMs === undefined ? '' : when(atMs)) : h('a', { href }, link),
     fix ? h('p', { class: 'fix' }, `Fix: ${fix}`) : '',
   )
 
@@ -59,9 +67,9 @@ export const attentionLine = ({ state, title, text, fix, href, atMs }) =>
 export function overview(place, parts) {
   const { roles = [], workflows: flows = [], money, keeper } = parts
   if (keeper === undefined) return
-  const { lines, more } = attention(parts)
+  const { lines, count } = attention(parts)
   const failing = lines.filter(({ state }) => state === 'failing').length
-  const others = lines.length - failing + more
+  const others = count - failing
   const word = failing > 0 ? 'failing' : others > 0 ? 'warning' : 'ok'
   const counts = [failing > 0 ? `${failing} failing` : '', others > 0 ? `${others} to look at` : '']
   const said = counts.filter(Boolean).join(', ') || 'All is well'
