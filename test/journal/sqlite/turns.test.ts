@@ -52,6 +52,17 @@ describe('the event loop, beside a journal', () => {
     expect(listed.result.map(({ id }) => id)).toEqual(ids)
   })
 
+  it('leaves out of what is to be marked what is decided and marked', async () => {
+    const shadow = async (id: string, outcome: object) => {
+      const workflow = workflowOf('discovered', { id, opportunity: id })
+      await journal.open(workflow)
+      await journal.write(Object.assign({}, workflow, { state: 'shadowed', shadowed: { outcome } }))
+    }
+    await shadow('decided', { lot: 'won' })
+    await shadow('undecided', { lot: 'undecided' })
+    expect((await journal.unmarked('liquidator')).map(({ id }) => id)).toEqual(['undecided'])
+  })
+
   it('gives what ends while many are read as it ended: a role that opens remembers it by that alone', async () => {
     await endAll()
     const moving = workflowOf('discovered', { id: 'moving', opportunity: 'moving', createdAtMs: COUNT })
