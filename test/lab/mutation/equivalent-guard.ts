@@ -145,6 +145,15 @@ const BY_REASON: Readonly<
   'a word for the end: no value is written so': [
     ['policy/fact-arithmetic.ts', 'const token = cursor.tokens[', "''", "'mutated'"],
   ],
+  'the types need it: a split text has a last word': [
+    ['explain/reason-text.ts', "const figure = (words.pop() ?? '')", "''", "'mutated'"],
+  ],
+  'a word for no reference: only those that begin with a dollar sign are looked up': [
+    ['explain/reason-text.ts', "{ path: field, reference: '' }", "''", "'mutated'"],
+  ],
+  'a stand-in that is never read: what has no effects names no signer': [
+    ['explain/reason-text.ts', "{ input, market, fund, deployment, self: '0x'", "'0x'", "''"],
+  ],
   'the types need it: every member of a schema is one': [
     ['policy/inputs.ts', 'const kind = schema instanceof z.ZodType', 'schema instanceof z.ZodType', 'true'],
   ],
