@@ -6,6 +6,7 @@ import {
   askerOf,
   countAnswers,
   isApproved,
+  takenBackBy,
   whoLoosens,
 } from '../../../src/guard/approval/approvers.ts'
 import {
@@ -134,6 +135,32 @@ describe('a workflow that was approved', () => {
     expect(isApproved(given(1, signed('anna', anna)), KNOWN)).toBe(false)
     expect(isApproved(given(1, signed('anna', anna), signed('ben', mallory)), KNOWN)).toBe(false)
     expect(isApproved({ id: 'w', proposal: proposalOf() }, { approvers: {}, quorum: 0 })).toBe(false)
+  })
+})
+
+describe('who takes back a rejection', () => {
+  const back = (name: string, key: typeof anna) => ({
+    ...signed(name, key, 'approve', answerText('take_back', workflow.id, HASH)),
+    verdict: 'take_back' as const,
+  })
+  const me = { verdict: 'take_back' as const, hash: HASH, by: { user: 'me@here' } }
+  const nobody: Approvers = { approvers: {}, quorum: 1 }
+
+  it('is the first of the approvers whose key proves it for this very hash', () => {
+    expect(takenBackBy(workflow, [back('ben', ben), back('anna', anna)], KNOWN)).toBe('ben')
+    const unproven = [back('anna', mallory), { ...back('anna', anna), hash: 'b2'.repeat(32) }, me]
+    expect(takenBackBy(workflow, unproven, KNOWN)).toBeNull()
+    expect(takenBackBy(workflow, [...unproven, back('anna', anna)], KNOWN)).toBe('anna')
+  })
+
+  it('is nobody who answered otherwise, though they prove it', () => {
+    expect(takenBackBy(workflow, [signed('anna', anna), signed('ben', ben, 'reject')], KNOWN)).toBeNull()
+  })
+
+  it('is anybody who says so where the policy names nobody', () => {
+    expect(takenBackBy(workflow, [me], nobody)).toBe('me@here')
+    expect(takenBackBy(workflow, [{ ...me, verdict: 'reject' }], nobody)).toBeNull()
+    expect(takenBackBy(workflow, [{ ...me, hash: 'b2'.repeat(32) }], nobody)).toBeNull()
   })
 })
 

@@ -12,6 +12,7 @@ import { TOKENS } from '../../support/tokens.ts'
 import { BORROWER, deployment, LOAN, MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 import { deployment as everything, kindOf } from '../kinds.ts'
 import { rulesetOf as plainRules, ROLE } from '../rules.ts'
+import { SAVED } from '../saved-kinds.ts'
 import { CASES } from '../shipped.ts'
 
 const FUND = `0x${'fd'.repeat(20)}` as const
@@ -161,6 +162,30 @@ gas: at most 0.3 ETH`,
     // Who submits it may write there what they like.
     expect(shown({ ...proposal, askedBy: 'anna' }, 'asset-manager').changes).toEqual([])
     expect(seen.effects).toContain('moves no token, ours or of others')
+  })
+
+  it('is all that the input of what is saved at the service says', () => {
+    const saved = (workflowType: string, changes: Proposal['input'] = {}) => {
+      const { proposal, ruleset } = SAVED.find((each) => each.workflowType === workflowType) ?? {}
+      if (proposal === undefined || ruleset === undefined) throw new TypeError(`${workflowType} is saved`)
+      const input = { ...proposal.input, ...changes }
+      const given = { role: ruleset.role, proposal: { ...proposal, input }, signer: SELF }
+      const [call] = show(given, ruleset, KNOWN).calls
+      return call?.arguments.map(({ name, value }) => `${name} = ${value}`)
+    }
+    expect(saved('role.curator.vaultMarketListingSave')).toEqual([
+      `vaultAddress = a vault ${VAULT}`,
+      `marketAddress = btcMarket ${MARKET}`,
+      'listed = true',
+    ])
+    const settings = 'role.vault_owner.vaultOwnerSettingsSave'
+    expect(saved(settings)?.slice(1)).toEqual(['shareClass = "Institutional"', 'riskScore = 40'])
+    // A text of digits is no figure, and what is no figure is not made one.
+    expect(saved(settings, { shareClass: '1000', riskScore: 'low' })?.slice(1)).toEqual([
+      'shareClass = "1000"',
+      'riskScore = "low"',
+    ])
+    expect(saved(settings, { shareClass: null as never })).toContain('shareClass = NOTHING that is known')
   })
 
   it('says of whom it has no name', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ClearedCall } from '../../../src/guard/calls/call.ts'
 import { describeCall } from '../../../src/guard/explain/describe-call.ts'
 import { inputLines, sayOrder } from '../../../src/guard/explain/input-text.ts'
-import { LOAN, SELF, STRANGER, VAULT } from '../fixtures.ts'
+import { COLLATERAL, deployment, LOAN, MARKET, OTHER_MARKET, SELF, STRANGER, VAULT } from '../fixtures.ts'
 import { OTHER_SIGNER } from '../kinds-by-hand.ts'
 import { CASES } from '../shipped.ts'
 
@@ -80,5 +80,18 @@ it('writes an input whole, with units and names of ours where a configuration is
     ['managementFeeBps', '0.5 %'],
     ['performanceFeeBps', '10 %'],
     ['recipientAddress', `${OTHER_SIGNER} (no name of ours)`],
+  ])
+})
+
+it('writes each amount of a list in the token of the market beside it', () => {
+  const markets = deployment.markets.map((market) =>
+    market.address === OTHER_MARKET ? { ...market, loanAsset: COLLATERAL } : market,
+  )
+  const supplies = [MARKET, OTHER_MARKET].map((marketAddress) => ({ marketAddress, assets: '2000000' }))
+  expect(inputLines({ supplies }, SELF, { ...deployment, markets })).toEqual([
+    ['supplies[0].marketAddress', `btcMarket ${MARKET}`],
+    ['supplies[0].assets', '2 sUSD'],
+    ['supplies[1].marketAddress', `ethMarket ${OTHER_MARKET}`],
+    ['supplies[1].assets', '0.02 sBTC'],
   ])
 })
