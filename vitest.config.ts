@@ -12,7 +12,7 @@ export default defineConfig({
     hookTimeout: 5 * WAIT_MS_MAX,
     retry: 0,
     // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
-    maxWorkers: 4,
+    maxWorkers: 6,
     // Shuffled they run as they fall.
     ...(process.argv.some((each) => each.startsWith('--sequence.shuffle'))
       ? {}
