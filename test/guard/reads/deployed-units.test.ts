@@ -1,4 +1,4 @@
-import { type Address, encodeAbiParameters, type Hex, toFunctionSelector } from 'viem'
+import { type Address, encodeAbiParameters, type Hex, isAddress, toFunctionSelector } from 'viem'
 import { expect, it } from 'vitest'
 import { askUnits } from '../../../src/guard/reads/deployed-units.ts'
 import { createReads } from '../../../src/guard/reads/views.ts'
@@ -14,7 +14,7 @@ const pinned: Deployment = {
   funds: [{ address: FUND, codeHash: `0x${'0f'.repeat(32)}`, quoteAsset: LOAN }],
 }
 
-type Script = Readonly<Record<string, bigint | Address | null>>
+type Script = Readonly<Record<string, bigint | string | null>>
 
 const WAD = 10n ** 18n
 /** 2,000,000.000001 sUSD in a vault of 1,600,000 whole shares of 12 decimals; sBTC at 60,000 sUSD. */
@@ -48,7 +48,11 @@ function refusalOf(changes: Script, of: Deployment) {
         return at === to && data.startsWith(toFunctionSelector(signature))
       })?.[1]
       if (said === undefined || said === null) return null
-      if (typeof said === 'string') return encodeAbiParameters([{ type: 'address' }], [said])
+      if (typeof said === 'string') {
+        return isAddress(said)
+          ? encodeAbiParameters([{ type: 'address' }], [said])
+          : encodeAbiParameters([{ type: 'string' }], [said])
+      }
       const word = encodeAbiParameters([{ type: 'uint256' }], [said])
       return data === toFunctionSelector('read()') ? `${word}${'1'.padStart(64, '0').repeat(3)}` : word
     }),
@@ -119,6 +123,24 @@ it.each<[string, Script, string, string?]>([
     message: expect.stringMatching(
       path === undefined ? message : new RegExp(`${message}.*see deployment\\.${path}\\.$`),
     ),
+  })
+})
+
+it('writes the decimals that an asset says, and nothing where it says none', () => {
+  const fixOf = (decimals: bigint | null) =>
+    refusalOf({ [`${COLLATERAL} decimals()`]: decimals }, pinned)[0]?.fix
+  expect(fixOf(18n)).toBe('write `decimals: "18"` there, or find out what answers in its place.')
+  expect(fixOf(null)).toBe('correct the deployment, or find out what answers in its place.')
+})
+
+it('lets a token have a name of ours, but not that of another of ours', () => {
+  const named = (symbol: string) => refusalOf({ [`${LOAN} symbol()`]: symbol }, pinned)[0]
+  expect(named('sUSD')).toBeUndefined()
+  expect(named('USDX')).toBeUndefined()
+  expect(named('sBTC')).toMatchObject({
+    check: 'units_differ',
+    message: `The symbol of ${LOAN} is sUSD by the deployment; the chain says sBTC: see deployment.assets.`,
+    fix: expect.stringContaining('write `symbol: sBTC` there'),
   })
 })
 
