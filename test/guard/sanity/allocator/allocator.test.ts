@@ -4,9 +4,11 @@ import { z } from 'zod'
 import type { Call } from '../../../../src/chain/nodes.ts'
 import type { Subject } from '../../../../src/guard/policy/references.ts'
 import { createReads } from '../../../../src/guard/reads/views.ts'
+import { allocationCheck, allocationLimits } from '../../../../src/guard/sanity/allocator/allocator.ts'
 import { ALLOCATION_VIEWS } from '../../../../src/guard/sanity/allocator/views.ts'
 import { BAD_DEBT_VIEWS } from '../../../../src/guard/sanity/bad-debt.ts'
 import { PRICE_VIEWS } from '../../../../src/guard/sanity/price.ts'
+import { OWNERSHIP_VIEWS } from '../../../../src/guard/sanity/vault-views.ts'
 import type { Proposal } from '../../../../src/workflow/proposal.ts'
 import { policyOf } from '../../../support/policies.ts'
 import {
@@ -20,7 +22,12 @@ import {
   VAULT,
 } from '../../fixtures.ts'
 
-const VIEWS = [...ALLOCATION_VIEWS, ...BAD_DEBT_VIEWS, ...PRICE_VIEWS] as const
+const VIEWS = [
+  ...ALLOCATION_VIEWS,
+  ...BAD_DEBT_VIEWS,
+  ...PRICE_VIEWS,
+  ...OWNERSHIP_VIEWS.filter(({ name }) => name === 'owner'),
+] as const
 
 const WAD = 10n ** 18n
 const NOW_S = NOW_MS / 1_000
@@ -79,6 +86,8 @@ type Script = {
   readonly limits?: Record<string, string>
   readonly asks?: Readonly<Record<string, unknown>>
   readonly type?: 'vaultReallocationBatch' | 'vaultAllocate' | 'vaultDeallocate'
+  /** Who moves it: an allocator where nothing is said. */
+  readonly by?: 'owner'
 }
 
 /** Judge the batch above on a scripted chain: what `checkState` says, and then what `checkOutcome` does. */
@@ -89,8 +98,13 @@ function judge({
   limits = {},
   asks = input,
   type = 'vaultReallocationBatch',
+  by,
 }: Script = {}) {
-  const sanity = judgementsOf('allocator', { ...file.guard.sanity, ...limits }).get(`role.allocator.${type}`)
+  const stated = { ...file.guard.sanity, ...limits }
+  const sanity =
+    by === 'owner'
+      ? allocationCheck(allocationLimits.parse(stated), 'batch', by)
+      : judgementsOf('allocator', stated).get(`role.allocator.${type}`)
   if (sanity === undefined) throw new TypeError('the policy judges batches')
   const reads = { before: createReads(), after: createReads() }
   const vault = deployment.vaults.find(({ address }) => address === VAULT) ?? null
@@ -194,6 +208,13 @@ describe('a reallocation on a scripted chain', () => {
     ['price_in_future', { read: [WAD, BigInt(NOW_S + 1), BigInt(NOW_S), 1] }],
   ])('is refused before anything is simulated: %s', (check, before) => {
     expect(judge({ before })).toBe(check)
+  })
+
+  it('is made by an owner as who owns the vault, whatever role they have', () => {
+    const owned = (owner: unknown, hasRole = false) => judge({ by: 'owner', before: { owner, hasRole } })
+    expect(owned(SELF)).toBe('cleared')
+    expect(owned(STRANGER, true)).toBe('not_owner')
+    expect(owned(null, true)).toBe('read_failed')
   })
 
   it('may leave a market that is paused', () => {

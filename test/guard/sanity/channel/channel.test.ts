@@ -3,11 +3,15 @@ import { describe, expect, it } from 'vitest'
 import type { Role } from '../../../../src/service/contract/roles.ts'
 import { BORROWER, LOAN, SELF, STRANGER } from '../../fixtures.ts'
 import { CHANNEL, OTHER_SIGNER } from '../../kinds-by-hand.ts'
-import { ASSETS, asked, type Given, judged, SHARES } from '../vault-chain.ts'
+import { ASSETS, asked, type Given, judged, refusalOf, SHARES } from '../vault-chain.ts'
 
 /** A role as it is of one account alone. */
 const ofAccount = (account: string, has: boolean) => ({
   hasRole: (data: Hex) => asked(data).includes(account.slice(2)) === has,
+})
+/** Roles that all have, and nobody knows of one account. */
+const unknownOf = (account: string) => ({
+  hasRole: (data: Hex) => (asked(data).includes(account.slice(2)) ? null : true),
 })
 const curatesAlone = { hasRole: (data: Hex) => !asked(data).includes(SELF.slice(2)) }
 
@@ -118,7 +122,16 @@ describe('what is done with a channel', () => {
     ['asset-manager', 'manager-channel', { before: { hasRole: true } }, null],
     ['asset-manager', 'manager-channel', { before: curatesAlone }, 'not_manager'],
     ['asset-manager', 'manager-channel', { before: ofAccount(SELF, true) }, 'curator_not_of_vault'],
+    ['asset-manager', 'manager-channel', { before: { asset: null, hasRole: true } }, 'read_failed'],
+    ['asset-manager', 'manager-channel', { before: unknownOf(SELF) }, 'read_failed'],
+    ['asset-manager', 'manager-channel', { before: unknownOf(OTHER_SIGNER) }, 'read_failed'],
   ])('%s: %s %#', (as, name, given, check) => {
     expect(judged(as, name, given)).toBe(check)
   })
+})
+
+it('names the minimum of a claim that is too low as a request writes it', () => {
+  expect(refusalOf('partner', 'borrower-fee', { input: { minAssets: '1' } })?.message).toBe(
+    'minAssets is 1 (0.000001 sUSD); the least allowed is 4975000000 (4,975 sUSD), 0.5 % below the 5,000 sUSD that would come now.',
+  )
 })

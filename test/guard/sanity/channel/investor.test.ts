@@ -52,6 +52,10 @@ describe('what a holder of a vault does', () => {
     ['fulfill-redeem', { before: { request: { ...request, paid: true } } }, 'request_paid'],
     ['fulfill-redeem', { atS: NOW_S - 1 }, 'redemption_not_due'],
     ['fulfill-redeem', { ...paid, after: {} }, 'redemption_underpaid'],
+    ['fulfill-redeem', { ...paid, after: { request: null } }, 'read_failed'],
+    ['fulfill-redeem', { ...paid, before: { asset: null } }, 'read_failed'],
+    ['fulfill-redeem', { ...paid, before: { totalAssets: null } }, 'read_failed'],
+    ['fulfill-redeem', { ...paid, before: { totalSupply: null } }, 'read_failed'],
     ['fulfill-redeem', { ...paid, changes: { [LOAN]: (ASSETS * 994n) / 1_000n } }, 'redemption_underpaid'],
     // What is worth nothing any more still has to pay something.
     ['fulfill-redeem', { ...paid, before: { totalAssets: 0n }, changes: {} }, 'redemption_underpaid'],

@@ -21,6 +21,7 @@ import {
   NOW_S,
   newFees,
   one,
+  refusalOf,
   role,
   ZERO,
 } from '../vault-chain.ts'
@@ -150,6 +151,16 @@ describe.each(['vault-owner', 'asset-manager'] as const)('what a vault’s owner
   ])('%s %#', (name, given, check) => {
     expect(judged(as, name, given)).toBe(check)
   })
+})
+
+it('names the fee that would rise too far at once', () => {
+  const said = (name: string, input: Given['input'] = {}) =>
+    refusalOf('vault-owner', name, { input })?.message
+  expect(said('curator-fee', { borrowerManagerFeeBps: 701 })).toBe(
+    'The borrower-manager fee would rise from 2 % to 7.01 %; the policy allows 5 % at once.',
+  )
+  expect(said('fees', { managementFeeBps: 71 })).toMatch(/^The management fee would rise from 0\.2 %/)
+  expect(said('fees', { performanceFeeBps: 1_301 })).toMatch(/^The performance fee would rise from 8 %/)
 })
 
 type Rules = { id: string; params: Record<string, { in?: unknown }> }[]
