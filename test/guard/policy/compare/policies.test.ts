@@ -190,7 +190,7 @@ describe('two policies', () => {
       ...['borrowerMax', 'marketMax', 'pauseMax', 'bidMax', 'bindsAfterCloseMax', 'inventoryMax.sBTC'],
       ...['lanes.liquid.priceMax', 'lanes.liquid.concentrationMax', 'oracles.nav.valueMax'],
       ...['oracles.nav.moveMax', 'oracles.nav.chain.apartMax', 'book.leadMax', 'escrowMax.desk'],
-      ...['assets.sBTC.escrowMax.desk', 'assets.sBTC.inventoryMax'],
+      ...['assets.sBTC.escrowMax.desk', 'assets.sBTC.inventoryMax', 'exitDiscountMax'],
     ].map((name) => `guard.sanity.${name}`),
     ...[
       ...['repayMax', 'repayPerHourMax', 'priceAgeMax', 'priceDivergenceMax', 'badDebt.unpaidMax', 'bidMax'],
