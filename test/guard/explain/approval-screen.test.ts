@@ -1,3 +1,4 @@
+import { keccak256, stringToHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Approvers } from '../../../src/guard/approval/approvers.ts'
@@ -186,6 +187,18 @@ gas: at most 0.3 ETH`,
       'riskScore = "low"',
     ])
     expect(saved(settings, { shareClass: null as never })).toContain('shareClass = NOTHING that is known')
+  })
+
+  it.each([
+    ['allocator-grant', 'ALLOCATOR_ROLE'],
+    ['curator-revoke', 'CURATOR_ROLE'],
+    ['manager-grant', 'MANAGER_ROLE'],
+  ])('is the name of a role beside its hash: %s', (name, role) => {
+    const [, kind, ruleset] = CASES.find(([, each]) => each.name === name) ?? []
+    if (kind === undefined || ruleset === undefined) throw new TypeError(`no shipped kind is called ${name}`)
+    const given = { role: ruleset.role, proposal: kind.proposal, signer: SELF }
+    const [call] = show(given, ruleset, KNOWN).calls
+    expect(call?.arguments[0]?.value).toContain(`${role} ${keccak256(stringToHex(role))}`)
   })
 
   it('says of whom it has no name', () => {
