@@ -154,6 +154,26 @@ const BY_REASON: Readonly<
   'a stand-in that is never read: what has no effects names no signer': [
     ['explain/reason-text.ts', "{ input, market, fund, deployment, self: '0x'", "'0x'", "''"],
   ],
+  'of two amounts that are equal, either is the same': [
+    [
+      'sanity/allocator/allocator.ts',
+      'const cap = terms.absoluteCapAssets < share',
+      'terms.absoluteCapAssets < share',
+      '(terms.absoluteCapAssets) <= (share)',
+    ],
+    ['sanity/rfq-bidder/rivals.ts', 'const best = rivals.reduce(', 'assets > most', '(assets) >= (most)'],
+  ],
+  'a word that is never asked: an issue with a sentence and no fix of its own is told by these alone': [
+    ['policy/allowances.ts', 'const fail = (path: string, message: string)', "'custom'", "''"],
+  ],
+  'the deployment needs it: no two tokens have one symbol, so what is its own is of no other': [
+    [
+      'reads/deployed-units.ts',
+      'if (real === null || real === symbol || !isAnother)',
+      'real === null || real === symbol',
+      '(real === null) && (real === symbol)',
+    ],
+  ],
   'the types need it: every member of a schema is one': [
     ['policy/inputs.ts', 'const kind = schema instanceof z.ZodType', 'schema instanceof z.ZodType', 'true'],
   ],
