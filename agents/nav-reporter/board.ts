@@ -68,6 +68,6 @@ function sourceOf(reading: Reading, decimals: number, check: string | null): Nav
     text: last === undefined ? null : decimal(last.value, decimals, 6),
     value: last === undefined ? null : Number(last.value) / 10 ** decimals,
     asOfS: last?.asOfS ?? null,
-    check: reading.ok ? check : reading.check,
+    check,
   }
 }

@@ -6,6 +6,7 @@ import { lookNow } from '../guard/checks/recheck.ts'
 import type { Ruleset } from '../guard/ruleset.ts'
 import type { Journal, LedgerEntry } from '../journal/journal.ts'
 import type { Gate } from '../ops/control.ts'
+import { mayComeBack } from '../sign/kms-errors.ts'
 import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
 import { isMetadata } from '../workflow/metadata.ts'
@@ -28,8 +29,8 @@ const RETRY_MS = 1_000
 
 /**
  * Judge an answer by the rules alone, and sign the typed data that a call of it carries: first the digest is recorded,
- * once for the workflow's life, then our own reads are asked, then the key. A key that refuses is asked again: the answer's
- * expiry ends that. Throws what the nodes throw.
+ * once for the workflow's life, then our own reads are asked, then the key. A key that is denied is asked again: the answer's
+ * expiry ends that, and the end names the key. Throws what else the key and the nodes throw.
  */
 export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step> {
   const { nowMs, ruleset } = deps
@@ -42,7 +43,7 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
       ? bind(awaited(workflow, frozen, nowMs()), workflow, requestId, deps)
       : moved(unlikeAsked(workflow, frozen, checked, nowMs()))
   }
-  if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: checked }))
+  if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: workflow.note ?? checked }))
   const digest = checked.calls.find((call) => call.digest !== null)?.digest
   if (digest === undefined || digest === null)
     return bind(move(workflow, 'attested', nowMs()), workflow, requestId, deps)
@@ -57,8 +58,9 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
   const haltedSince = haltedBy(workflow, deps)
   if (haltedSince !== null) return haltedSince
   const signature = await sign(workflow, digest, deps)
-  if (signature === null) return wait(RETRY_MS)
-  return moved(move(workflow, 'attested', nowMs(), { attestation: { digest, signature } }))
+  if (signature instanceof RolekeeperError) return denied(workflow, signature, deps)
+  const { note: _denied, ...signed } = workflow
+  return moved(move(signed, 'attested', nowMs(), { attestation: { digest, signature } }))
 }
 
 /** What was done by preparing it has nothing to sign: it is over once the service shows it, as of what it was prepared on. */
@@ -117,21 +119,29 @@ async function record(
   await journal.ordered([entry])
 }
 
-/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else; null where it refuses for now. */
+/** Ask again, once what the key lacks is the workflow's note: it says why where the answer is too old before it is back. */
+function denied(workflow: Workflow, error: RolekeeperError, { alarm }: AttestDeps): Step {
+  alarm(error)
+  const { code: check, shortMessage, fix } = error
+  if (workflow.note?.check === check) return wait(RETRY_MS)
+  const message = `${shortMessage}${fix === undefined ? '' : ` Fix: ${fix}`}`
+  return moved({ ...workflow, note: { check, message } })
+}
+
+/** Ask the key for a digest that is in the ledger for this workflow, and for nothing else; its error where it is denied. */
 async function sign(
   workflow: Workflow,
   digest: Hex,
-  { signer, gate, alarm }: AttestDeps,
-): Promise<Hex | null> {
+  { signer, gate }: AttestDeps,
+): Promise<Hex | RolekeeperError> {
   const isClosed = () => gate().closed
   const signed = await untilClosed(isClosed, (signal) =>
     signer.signDigest(digest, signal).catch((error: unknown) => {
-      if (!(error instanceof RolekeeperError) || error.retry !== 'never') throw error
-      alarm(error)
-      return null
+      if (error instanceof RolekeeperError && mayComeBack(error)) return error
+      throw error
     }),
   )
-  if (signed === null) return null
+  if (signed instanceof RolekeeperError) return signed
   const signature = serializeSignature(signed)
   const recovered = await recoverAddress({ hash: digest, signature })
   invariant(

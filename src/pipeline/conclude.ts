@@ -61,6 +61,8 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
   const found = failed || isVenues ? await allowancesLeft(workflow, deps) : { nextNonce: 0, left: [] }
   if (found === null) return wait(RETRY_MS)
   const { nextNonce, left } = found
+  // Before it is asked which blocks stand: what ends below ends by that.
+  const lost = failed ? await lostTo(workflow, firstFailed(workflow), deps) : null
   // One that cannot be read counts as standing, whatever a node says in its place.
   const standing =
     left.find(({ assets, replaced }) => assets !== 0n && replaced !== 'by_live')?.allowance ?? null
@@ -75,7 +77,12 @@ export async function conclude(workflow: Workflow, deps: ConcludeDeps): Promise<
     if (standing !== null && tries < REVOCATIONS_MAX) return revoke(workflow, standing, nextNonce, deps)
     if (standing !== null) deps.alarm(stillStanding(workflow, standing))
     if (failed)
-      return fail(workflow, realizedBy(included, nowMs), standing !== null || hasEffect(workflow), deps)
+      return fail(
+        workflow,
+        realizedBy(included, nowMs),
+        { stands: standing !== null || hasEffect(workflow), lost },
+        deps,
+      )
   }
   const realized = realizedBy(included, nowMs)
   compareEffects(workflow, realized, deps)
@@ -103,7 +110,7 @@ const hasEffect = (workflow: Workflow): boolean =>
 async function fail(
   workflow: Workflow,
   realized: NonNullable<Workflow['realized']>,
-  stands: boolean,
+  { stands, lost }: { readonly stands: boolean; readonly lost: string | null },
   deps: ConcludeDeps,
 ): Promise<Step> {
   const { quarantined } = workflow
@@ -115,7 +122,7 @@ async function fail(
       deps,
     )
   if (quarantined !== undefined) return end('quarantined', quarantined.note)
-  const note = await failureNote(workflow, deps)
+  const note = failureNote(workflow, lost)
   compareEffects(workflow, realized, deps)
   if (!stands) return end(failure(workflow), note)
   deps.alarm(partial(workflow, note.message))
@@ -217,8 +224,11 @@ function failure(workflow: Workflow): TerminalState {
   return slots.some((slot) => slot.closing === 'expired') ? 'expired' : 'cancelled'
 }
 
-async function failureNote(workflow: Workflow, deps: ConcludeDeps): Promise<Note> {
-  const first = workflow.slots.find((slot) => slot.kind === 'intent' && hasFailed(slot))
+const firstFailed = ({ slots }: Workflow) => slots.find((slot) => slot.kind === 'intent' && hasFailed(slot))
+
+/** Say why a workflow failed; `lost` is to whom it lost a race, where that is known. Pure. */
+function failureNote(workflow: Workflow, lost: string | null): Note {
+  const first = firstFailed(workflow)
   invariant(first !== undefined, `workflow ${workflow.id} failed without a failed slot`)
   if (first.consumedByOther) {
     return {
@@ -227,9 +237,7 @@ async function failureNote(workflow: Workflow, deps: ConcludeDeps): Promise<Note
     }
   }
   if (first.inclusion?.status === 'reverted') {
-    const why =
-      (await lostTo(workflow, first.inclusion, deps)) ??
-      'the state had changed since the simulation, as it does where somebody else was first'
+    const why = lost ?? 'the state had changed since the simulation, as it does where somebody else was first'
     const message = `The transaction at nonce ${first.nonce} reverted in block ${first.inclusion.blockNumber}: ${why}.`
     return { check: 'reverted_on_chain', message }
   }

@@ -100,6 +100,10 @@ const FAILURES = new Map<string, Failure>([
   ['EPIPE', UNREACHABLE],
 ])
 
+/** Whether a key that refused so may sign again once a person has given back what it lacks. Pure. */
+export const mayComeBack = ({ code }: RolekeeperError): boolean =>
+  code === 'kms.denied' || code === 'kms.disabled'
+
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }

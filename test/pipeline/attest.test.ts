@@ -132,14 +132,32 @@ describe('attesting typed data', () => {
   it('asks a key again that denies it, and says so: a permission that is back signs what still holds', async () => {
     const facts = { fix: 'allow it.', retry: 'never' } as const
     refusal = new RolekeeperError('kms.denied', 'The KMS denies us the key (Sign).', facts)
-    for (const count of [1, 2, 3, 4]) {
-      expect(await run(recorded)).toEqual({ type: 'wait', ms: 1_000 })
+    const first = await run(recorded)
+    const note = { check: 'kms.denied', message: 'The KMS denies us the key (Sign). Fix: allow it.' }
+    expect(first).toMatchObject({ type: 'moved', workflow: { state: 'prepared', note } })
+    const noted = first.type === 'moved' ? first.workflow : recorded
+    for (const count of [2, 3, 4]) {
+      expect(await run(noted)).toEqual({ type: 'wait', ms: 1_000 })
       expect(alarms).toHaveLength(count)
     }
     expect(alarms[0]).toBe('kms.denied')
     refusal = undefined
-    expect(await run(recorded)).toMatchObject({ type: 'moved', workflow: { state: 'attested' } })
+    const signed = await run(noted)
+    expect(signed).toMatchObject({ type: 'moved', workflow: { state: 'attested' } })
+    expect(signed.type === 'moved' && signed.workflow.note).toBeUndefined()
     expect(new Set(asked)).toEqual(new Set([digest]))
+  })
+
+  it('ends by the key’s denial where the answer is too old before it is back', async () => {
+    const note = { check: 'kms.denied', message: 'The KMS denies us the key (Sign).' }
+    const old = { ...recorded, note, prepared: { ...freeze(answerOf(kind, kind.drafts)), receivedAtMs: 0 } }
+    expect(await run(old)).toMatchObject({ workflow: { state: 'refused', note } })
+    expect(asked).toEqual([])
+  })
+
+  it('counts a wrong key, which does not come back, as a failed step', async () => {
+    refusal = new RolekeeperError('kms.wrong_key', 'It is another key.', { fix: 'x', retry: 'never' })
+    await expect(run(recorded)).rejects.toBe(refusal)
   })
 
   it('signs nothing other than what it recorded first', async () => {

@@ -285,28 +285,30 @@ describe('concluding a failure', () => {
       blockHash: hashOf(0),
       hash,
     })
+    const UNKNOWN = 'the state had changed since the simulation, as it does where somebody else was first.'
+    const proposal = proposalOf({ input: { marketAddress: MARKET, borrowerAddress: borrower ?? '' } })
     const SUSD = { symbol: 'sUSD', decimals: 6, address: TOKEN, codeHash: hashOf(0) }
 
     it.each([
       [
         'somebody else did it',
-        [liquidated(other, 12n), liquidated(borrower, 11n)],
-        `${rival} liquidated the borrower first, in transaction ${hashOf(99)} of block 11, and repaid 2.5 sUSD.`,
+        [liquidated(other, 12n), liquidated(borrower, 11n), liquidated(borrower, 12n, hashOf(98))],
+        `${rival} liquidated the borrower first, in block 11, in transaction ${hashOf(99)}, and repaid 2.5 sUSD.`,
+      ],
+      [
+        'somebody else did it beside it',
+        [{ ...liquidated(borrower, 11n), data: '0x' } as const, liquidated(borrower, 12n)],
+        `${rival} liquidated the borrower in the same block, in transaction ${hashOf(99)}, and repaid 2.5 sUSD.`,
       ],
       [
         'nobody did since the simulation',
         [liquidated(borrower, 10n), liquidated(borrower, 13n), liquidated(borrower, 12n, hashOf(8))],
         'nobody else liquidated the borrower since block 10, so its price, collateral or debt had changed.',
       ],
-      [
-        'nodes do not say',
-        null,
-        'the state had changed since the simulation, as it does where somebody else was first.',
-      ],
-    ])('says in its reason: %s', async (_, logs, why) => {
-      setup.world.logs = logs
+      ['nodes do not say', null, UNKNOWN],
+    ] as const)('says in its reason: %s', async (_, logs, why) => {
+      setup.world.logs = logs === null ? null : [...logs]
       setup.deps = { ...setup.deps, deployment: { assets: [SUSD] } }
-      const proposal = proposalOf({ input: { marketAddress: MARKET, borrowerAddress: borrower ?? '' } })
       const slots = [approved(), finalSlot(1, { status: 'reverted', blockNumber: 12n })]
       expect(await concluded(slots, { proposal })).toMatchObject({
         state: 'reverted',
@@ -315,6 +317,27 @@ describe('concluding a failure', () => {
           message: `The transaction at nonce 8 reverted in block 12: ${why}`,
         },
       })
+    })
+
+    it('says that nobody did only of blocks that were all read, and of a call of the market', async () => {
+      const message = (why: string) => ({ note: { message: expect.stringMatching(new RegExp(`: ${why}$`)) } })
+      const far = [approved(), finalSlot(1, { status: 'reverted', blockNumber: 400n })]
+      expect(await concluded(far, { proposal })).toMatchObject(message(UNKNOWN))
+      await journal.close()
+      journal = frozenJournal(openSqliteJournal(newDirectory()))
+      await journal.adoptNonce(31_337, SIGNER, 7)
+      setup = createWorld()
+      setup.world.logs = [liquidated(borrower, 11n)]
+      const first = approved({ inclusion: endOf(7, { status: 'reverted', blockNumber: 12n }) })
+      expect(await concluded([first], { proposal })).toMatchObject(message(UNKNOWN))
+    })
+
+    it('ends without it where nodes say nothing', async () => {
+      const logs = () => new Promise<never>(() => {})
+      const nodes = { ...setup.deps.nodes, logs }
+      const slots = [approved(), finalSlot(1, { status: 'reverted', blockNumber: 12n })]
+      const ended = await conclude(await inFlight(slots, { proposal }), { ...setup.deps, nodes })
+      expect(ended).toMatchObject({ workflow: { state: 'reverted' } })
     })
   })
 

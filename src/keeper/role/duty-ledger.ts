@@ -139,8 +139,9 @@ function byHarm(one: DueSince, other: DueSince): number {
 function becauseOf(memory: DutyMemory, late: readonly DueSince[], nowMs: number): readonly IdleReason[] {
   const found = new Map<string, IdleReason>()
   const note = (reason: Omit<IdleReason, 'count'>) => {
-    const before = found.get(reason.check)
-    found.set(reason.check, { ...reason, ...before, count: (before?.count ?? 0) + 1 })
+    const key = `${reason.check} ${reason.refusedAtMs === undefined ? '' : 'refused'}`
+    const before = found.get(key)
+    found.set(key, { ...(before ?? reason), count: (before?.count ?? 0) + 1 })
   }
   for (const { check, message } of late) if (check !== undefined) note({ check, message })
   // The newest says most.

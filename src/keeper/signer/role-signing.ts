@@ -10,6 +10,7 @@ import type { ServiceClient } from '../../service/client.ts'
 import { createWalletSession, type WalletSession } from '../../service/session.ts'
 import { createKeystoreSigner } from '../../sign/keystore.ts'
 import { createKmsSigner, type KmsSigner } from '../../sign/kms.ts'
+import { mayComeBack } from '../../sign/kms-errors.ts'
 import type { Signer } from '../../sign/signer.ts'
 import { signStopped, untilClosed } from '../../sign/until-closed.ts'
 import { type AccountsMetrics, createAccountsWriter } from '../money/accounts-writer.ts'
@@ -292,5 +293,17 @@ async function attestChallenge(
   await deps.journal.enterDigest(entry)
   await deps.journal.ordered([entry])
   if (deps.isClosed()) throw signStopped()
-  return serializeSignature(await untilClosed(deps.isClosed, (signal) => signer.signDigest(digest, signal)))
+  try {
+    return serializeSignature(await untilClosed(deps.isClosed, (signal) => signer.signDigest(digest, signal)))
+  } catch (error) {
+    throw error instanceof RolekeeperError && mayComeBack(error) ? forNow(error) : error
+  }
 }
+
+/** What a key lacks for now ends no workflow that waits for its wallet's session. */
+const forNow = ({ code, shortMessage, fix, facts }: RolekeeperError) =>
+  new RolekeeperError(code, shortMessage, {
+    ...(fix === undefined ? {} : { fix }),
+    facts,
+    retry: 'later',
+  })

@@ -44,6 +44,18 @@ it('counts no source for a value of now whose newest value is too old for one', 
   expect(nav?.sources.map(({ check }) => check)).toEqual(['source_ends_before', null, null, null, null])
 })
 
+it('counts a source that fails now by what it stated for now before', () => {
+  const asOfS = Math.floor(moment().nowMs / 1_000)
+  const known = [{ value: WAD, asOfS }]
+  const failed = { ok: false, check: 'source_failed', message: 'No.', known } as const
+  const [nav] = shown({
+    readings: readings(WAD, WAD, WAD, WAD).map((each, index) =>
+      index === 0 ? { ...each, ...failed } : each,
+    ),
+  })
+  expect(nav?.sources[0]).toMatchObject({ source: 'administrator', check: null })
+})
+
 it('says of a source that is silent why it counts for nothing, and draws no band around nothing', () => {
   const [nav] = shown({
     readings: [{ source: 'chain', ok: false, check: 'source_failed', message: 'No.', known: [] }],

@@ -103,6 +103,16 @@ it('says first what keeps late things, then refusals of the last minutes, then w
     { check: 'health_above_one', message: 'at 0.9', count: 2 },
     { check: 'recovery_not_listed', message: 'not yet', count: 1 },
   ])
+  // What refused one leaves others alone: two counts, and only the first has a time.
+  book.decided(
+    { proposals: [], passedOver: [passOver('e', { check: 'limit_hour_gas', message: 'dear, too' })] },
+    observation(),
+  )
+  expect(book.state().nothingBecause.filter(({ check }) => check === 'limit_hour_gas')).toEqual([
+    { check: 'limit_hour_gas', message: 'dear', count: 1, refusedAtMs: 50_000 },
+    { check: 'limit_hour_gas', message: 'dear, too', count: 1 },
+  ])
+  book.decided({ proposals: [], passedOver: [] }, observation())
   world.nowMs += 300_001
   expect(book.state().nothingBecause.map(({ check }) => check)).not.toContain('limit_hour_gas')
 })
