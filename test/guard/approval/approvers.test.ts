@@ -6,6 +6,7 @@ import {
   askerOf,
   countAnswers,
   isApproved,
+  quorum,
   takenBackBy,
   whoLoosens,
 } from '../../../src/guard/approval/approvers.ts'
@@ -190,6 +191,11 @@ describe('who approves a looser policy', () => {
     })
     expect(approversIn({ role: 'liquidator' })).toEqual({ approvers: {}, quorum: 1 })
   })
+})
+
+it('a quorum is a number of approvals', () => {
+  expect(quorum.safeParse('0').error?.issues[0]?.message).toMatch(/^allowed: 1 to \d+ approvals$/)
+  expect(quorum.parse('2')).toBe(2)
 })
 
 describe('who submits', () => {

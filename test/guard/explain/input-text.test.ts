@@ -66,6 +66,27 @@ describe('what an order asks for, in a line', () => {
     expect(said('fees', { vaultAddress: STRANGER })).toMatch(/^vault fees of 0x\w{4}…\w{4}: /)
   })
 
+  it('is its type alone where nothing more is asked for, and no empty list of figures', () => {
+    const { request, ruleset } = shipped('fees')
+    expect(sayOrder({ ...request, input: {} }, SELF, ruleset)).toBe('vault fees')
+    expect(sayOrder({ ...request, input: { vaultAddress: VAULT } }, SELF, ruleset)).toBe(
+      'vault fees of a vault',
+    )
+    expect(sayOrder({ ...request, input: { managementFeeBps: 51 } }, SELF, ruleset)).toBe(
+      'vault fees: managementFee 0.51 %',
+    )
+  })
+
+  it('is in the token that the policy says of the elements of a list', () => {
+    const { request, ruleset } = shipped('reallocate')
+    const markets = ruleset.deployment.markets.map((market) => ({ ...market, loanAsset: COLLATERAL }))
+    const other = { ...ruleset, deployment: { ...ruleset.deployment, markets } }
+    // The effects of the allocator's policy name what is supplied alone.
+    const line = sayOrder(request, SELF, other)
+    expect(line).toContain('supplies[0].assets 0.2 sUSD')
+    expect(line).toContain('withdrawals[0].assets 0.003 sBTC')
+  })
+
   it('is one printable line, however long its texts are', () => {
     const line = said('partner-channel', { name: `a\u001b[2Jb${'y'.repeat(500)}` })
     expect(line).toMatch(/name a \[2Jby+…/)

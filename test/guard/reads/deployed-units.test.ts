@@ -157,7 +157,10 @@ it('holds what a vault is said to lend to what it does lend', () => {
   // Its amounts would be shown in what nobody but the file says.
   const silent = { [`${VAULT} asset()`]: null }
   expect(judge(silent)).toBeNull()
-  expect(judge(silent, lending(LOAN))).toContain('the chain says nothing: see deployment.vaults.')
+  expect(refusalOf(silent, lending(LOAN))[0]).toMatchObject({
+    message: expect.stringContaining('the chain says nothing: see deployment.vaults.'),
+    fix: 'correct the deployment, or find out what answers in its place.',
+  })
 })
 
 it('judges no price that one of the two does not say', () => {
