@@ -162,6 +162,8 @@ const BY_REASON: Readonly<
       '(terms.absoluteCapAssets) <= (share)',
     ],
     ['sanity/rfq-bidder/rivals.ts', 'const best = rivals.reduce(', 'assets > most', '(assets) >= (most)'],
+    ['sanity/rfq-bidder/rivals.ts', 'const highest = (one', 'one > other', '(one) >= (other)'],
+    ['reads/deployed-units.ts', 'const apart = one > other', 'one > other', '(one) >= (other)'],
   ],
   'a word that is never asked: an issue with a sentence and no fix of its own is told by these alone': [
     ['policy/allowances.ts', 'const fail = (path: string, message: string)', "'custom'", "''"],
