@@ -11,8 +11,9 @@ export default defineConfig({
     testTimeout: 5 * WAIT_MS_MAX,
     hookTimeout: 5 * WAIT_MS_MAX,
     retry: 0,
-    // Most of them wait for a chain or a server: fewer leave two cores idle, and no verdict hangs on how busy they are.
-    maxWorkers: 6,
+    // Most of them wait for a chain or a server: fewer leave two cores idle, six take no less time than four, and no verdict
+    // hangs on how busy they are.
+    maxWorkers: 4,
     // Shuffled they run as they fall.
     ...(process.argv.some((each) => each.startsWith('--sequence.shuffle'))
       ? {}

@@ -11,7 +11,7 @@ import type { Signer } from '../sign/signer.ts'
 import { untilClosed } from '../sign/until-closed.ts'
 import { isMetadata } from '../workflow/metadata.ts'
 import { HELD_MS, moved, type Step, wait } from '../workflow/step.ts'
-import { type FrozenAnswer, move, type Workflow } from '../workflow/workflow.ts'
+import { type FrozenAnswer, move, type Note, type Workflow } from '../workflow/workflow.ts'
 
 /** What attesting an answer needs. */
 type AttestDeps = {
@@ -43,7 +43,8 @@ export async function attest(workflow: Workflow, deps: AttestDeps): Promise<Step
       ? bind(awaited(workflow, frozen, nowMs()), workflow, requestId, deps)
       : moved(unlikeAsked(workflow, frozen, checked, nowMs()))
   }
-  if (!checked.ok) return moved(move(workflow, 'refused', nowMs(), { note: workflow.note ?? checked }))
+  if (!checked.ok)
+    return moved(move(workflow, 'refused', nowMs(), { note: sinceDenied(workflow.note, checked) }))
   const digest = checked.calls.find((call) => call.digest !== null)?.digest
   if (digest === undefined || digest === null)
     return bind(move(workflow, 'attested', nowMs()), workflow, requestId, deps)
@@ -119,14 +120,18 @@ async function record(
   await journal.ordered([entry])
 }
 
-/** Ask again, once what the key lacks is the workflow's note: it says why where the answer is too old before it is back. */
+/** Ask again, once what the key lacks is the workflow's note. */
 function denied(workflow: Workflow, error: RolekeeperError, { alarm }: AttestDeps): Step {
   alarm(error)
-  const { code: check, shortMessage, fix } = error
-  if (workflow.note?.check === check) return wait(RETRY_MS)
-  const message = `${shortMessage}${fix === undefined ? '' : ` Fix: ${fix}`}`
-  return moved({ ...workflow, note: { check, message } })
+  const { code: check, message } = error
+  return workflow.note?.check === check ? wait(RETRY_MS) : moved({ ...workflow, note: { check, message } })
 }
+
+/** Why an answer is refused: before what it has become meanwhile, the key that it waited for. Pure. */
+const sinceDenied = (denial: Note | undefined, refusal: Refusal): Note =>
+  denial === undefined
+    ? refusal
+    : { check: denial.check, message: `${denial.message} By now: ${refusal.check}: ${refusal.message}` }
 
 /** Ask the key for a digest that is in the ledger for this workflow, and for nothing else; its error where it is denied. */
 async function sign(

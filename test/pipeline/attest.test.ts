@@ -151,7 +151,9 @@ describe('attesting typed data', () => {
   it('ends by the key’s denial where the answer is too old before it is back', async () => {
     const note = { check: 'kms.denied', message: 'The KMS denies us the key (Sign).' }
     const old = { ...recorded, note, prepared: { ...freeze(answerOf(kind, kind.drafts)), receivedAtMs: 0 } }
-    expect(await run(old)).toMatchObject({ workflow: { state: 'refused', note } })
+    const why = expect.stringMatching(/^The KMS denies us the key \(Sign\)\. By now: \w+: ./)
+    const ended = { state: 'refused', note: { check: 'kms.denied', message: why } }
+    expect(await run(old)).toMatchObject({ workflow: ended })
     expect(asked).toEqual([])
   })
 
