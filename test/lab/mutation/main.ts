@@ -6,8 +6,9 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, globSync, readFileSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { newDirectory } from '../../support/directory.ts'
 import { readScript } from '../../support/script.ts'
 import { equivalentIn } from './equivalent.ts'
 import type { Covering, Order, Report } from './judge.ts'
@@ -208,7 +209,10 @@ function judge(
   on: { readonly keep: (said: Judged) => void; readonly found: (covering: Covering) => void },
 ): Promise<number | null> {
   const file = new URL('judge.ts', import.meta.url)
-  const child: ChildProcess = fork(file, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  // What its tests write goes with it.
+  const folder = newDirectory()
+  const env = { ...process.env, TMPDIR: folder }
+  const child: ChildProcess = fork(file, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   child.send(order)
   let current: number | null = null
   let hasStarted = false
@@ -238,6 +242,7 @@ function judge(
   })
   child.on('exit', () => {
     clearTimeout(timer)
+    rmSync(folder, { recursive: true, force: true })
     if (!hasStarted) throw new TypeError('the judge did not get to its first mutant')
     resolve(current)
   })
