@@ -1,4 +1,5 @@
 import type { Nodes } from '../chain/nodes.ts'
+import type { Clock } from '../clock.ts'
 import { invariant, RolekeeperError } from '../errors.ts'
 import { sumChanges } from '../guard/checks/effects.ts'
 import type { Journal, Reservation } from '../journal/journal.ts'
@@ -31,6 +32,7 @@ export type ConcludeDeps = {
   readonly nowMs: () => number
   readonly baseFeePerGasWei: () => bigint
   readonly fees: FeePolicy
+  readonly clock: Pick<Clock, 'sleep'>
   readonly nodes: Pick<Nodes, 'calls' | 'logs'>
   readonly stands: ChainView['stands']
   readonly journal: Pick<Journal, 'byNonce' | 'claim' | 'nextNonce' | 'write'>

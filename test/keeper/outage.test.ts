@@ -123,6 +123,7 @@ async function createScene(): Promise<Scene> {
     confirmationMsMax: 120_000,
     deployment: { assets: [] },
     nowMs,
+    clock: systemClock,
     journal,
     nodes,
     chain,

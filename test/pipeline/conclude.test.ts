@@ -82,6 +82,7 @@ const createWorld = () => {
   }
   const deps: ConcludeDeps = {
     nowMs: () => 5_000,
+    clock: { sleep: () => new Promise(() => {}) },
     baseFeePerGasWei: () => world.baseFeePerGasWei,
     fees: FEE_POLICY,
     nodes: {
@@ -335,8 +336,9 @@ describe('concluding a failure', () => {
     it('ends without it where nodes say nothing', async () => {
       const logs = () => new Promise<never>(() => {})
       const nodes = { ...setup.deps.nodes, logs }
+      const clock = { sleep: async () => {} }
       const slots = [approved(), finalSlot(1, { status: 'reverted', blockNumber: 12n })]
-      const ended = await conclude(await inFlight(slots, { proposal }), { ...setup.deps, nodes })
+      const ended = await conclude(await inFlight(slots, { proposal }), { ...setup.deps, nodes, clock })
       expect(ended).toMatchObject({ workflow: { state: 'reverted' } })
     })
   })

@@ -58,6 +58,7 @@ async function liquidated(token: string, taken = (logged: readonly TokenChange[]
   const safe: string[] = []
   await conclude(workflowOf('in_flight', { signer: liquidator, clearance, slots }), {
     nowMs: () => 5_000,
+    clock: { sleep: () => new Promise(() => {}) },
     baseFeePerGasWei: () => 1n,
     fees: FEE_POLICY,
     nodes,

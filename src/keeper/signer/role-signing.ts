@@ -97,6 +97,7 @@ export function createRoleSigning(
     standing,
     nowMs: clock.nowMs,
     monotonicMs: clock.monotonicMs,
+    clock,
     signer,
     ruleset,
     approval,

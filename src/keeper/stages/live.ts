@@ -1,5 +1,6 @@
 import type { Address, Hex } from 'viem'
 import type { SimulatedTransaction } from '../../chain/nodes.ts'
+import type { Clock } from '../../clock.ts'
 import { RolekeeperError } from '../../errors.ts'
 import { recheck } from '../../guard/checks/recheck.ts'
 import { recheckPublic } from '../../guard/checks/recheck-public.ts'
@@ -39,6 +40,7 @@ export type LiveStagesDeps = Ground &
   Key & {
     readonly nowMs: () => number
     readonly monotonicMs: () => number
+    readonly clock: Pick<Clock, 'sleep'>
     readonly client: Pick<ServiceClient, 'prepareWorkflow' | 'getWorkflow'>
     readonly alarm: (error: RolekeeperError) => void
   }
@@ -153,6 +155,7 @@ const askingAhead = ({ client, standing }: LiveStagesDeps): Pick<ServiceClient, 
 export type FollowingStagesDeps = Pick<
   LiveStagesDeps,
   | 'nowMs'
+  | 'clock'
   | 'journal'
   | 'nodes'
   | 'client'

@@ -1,6 +1,6 @@
-import { setTimeout as elapsed } from 'node:timers/promises'
 import type { Address } from 'viem'
 import type { MinedLog, Nodes } from '../../chain/nodes.ts'
+import { type Clock, endsWithin } from '../../clock.ts'
 import { tokens } from '../../readable.js'
 import type { Deployment } from '../../service/contract/deployment.ts'
 import { amountText } from '../../units.ts'
@@ -14,7 +14,11 @@ const BLOCKS_MAX = 300n
 /** An end waits no longer for what only its text says. */
 const ASK_MS_MAX = 1_000
 
-type LostRaceDeps = { readonly nodes: Pick<Nodes, 'logs'>; readonly deployment: Pick<Deployment, 'assets'> }
+type LostRaceDeps = {
+  readonly nodes: Pick<Nodes, 'logs'>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly deployment: Pick<Deployment, 'assets'>
+}
 
 /**
  * Say who liquidated the same borrower between the simulation of a liquidation and its revert. For people alone: it is by
@@ -32,12 +36,8 @@ export async function lostTo(
   // What it sends first allows the market to take the repayment.
   if (market === null || inputText(workflow.proposal.input, 'marketAddress')?.toLowerCase() !== market)
     return null
-  const late = new AbortController()
   const asked = find(workflow, market, slot.inclusion.blockNumber, deps).catch(() => null)
-  const overdue = elapsed(ASK_MS_MAX, null, { ref: false, signal: late.signal }).catch(() => null)
-  const found = await Promise.race([asked, overdue])
-  late.abort()
-  return found
+  return (await endsWithin(asked, ASK_MS_MAX, deps.clock)) ? asked : null
 }
 
 async function find(

@@ -78,6 +78,7 @@ afterEach(async () => {
 const joined = () => ({
   nowMs: () => 1_000,
   monotonicMs: () => 1_000,
+  clock: { sleep: never },
   journal,
   nodes,
   chain,

@@ -218,6 +218,7 @@ function stagesOf(
     createLiveStages({
       nowMs,
       monotonicMs,
+      clock: systemClock,
       gas,
       journal,
       nodes,

@@ -327,6 +327,7 @@ export class Process {
       window: 16,
       apart: [],
       monotonicMs: clock.monotonicMs,
+      clock,
       urgentOf: () => [...live.values()].filter(isUrgent),
       nowMs: clock.nowMs,
       journal,
