@@ -108,7 +108,7 @@ const FORGED_FIX =
 /** A vote that the next report is made without, as one of outside sources was not read. */
 const UNREAD = {
   as: 'source_not_counted',
-  fix: 'have its owner mend it, or correct how the policy reads it; rolekeeper doctor says what it states.',
+  fix: 'have its owner mend it, or correct how the policy reads it; rolekeeper doctor --all says what it states.',
 }
 
 /** Judge one report, of which everything is known. */

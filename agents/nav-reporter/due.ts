@@ -1,9 +1,9 @@
 import { moment, span } from '../../src/readable.js'
 import type { Stop } from '../agent.ts'
+import { BPS } from '../protocol/health.ts'
 import { percent } from '../protocol/text.ts'
 import { interimAt } from './memory.ts'
 import type { NavReporterPolicy, ReportPolicy } from './policy.ts'
-import { distanceBps } from './quorum.ts'
 import { dueBetween, latestDue, nextDue, waitsUntil } from './schedule.ts'
 import { newest, type ReportSeen, type TypeSeen } from './see.ts'
 
@@ -82,9 +82,10 @@ export function interimDue(
   }
   const { reportType, everyS, deviationBps, deviationLabel, heartbeatS, heartbeatLabel } = policy
   const ageS = nowS - last.valuationTimeS
-  const apartBps = distanceBps(value, last.value)
+  // Rounded down: what reads like the limit has reached it.
   const apart = value > last.value ? value - last.value : last.value - value
-  const hasMoved = apart * 10_000n >= last.value * deviationBps
+  const apartBps = (apart * BPS) / last.value
+  const hasMoved = apartBps >= deviationBps
   if (!hasMoved && ageS < heartbeatS) {
     const near = Math.max(Number(apartBps) / Number(deviationBps), ageS / heartbeatS)
     const message = `The value is ${percent(apartBps)} from the last report, ${span(ageS * 1_000)} old; an interim one is due at ${percent(deviationBps)} or ${span(heartbeatS * 1_000)}.`

@@ -1,4 +1,5 @@
 import { printable } from '../../errors.ts'
+import { directoryText } from '../../ops/directory.ts'
 import { facetKey, failing } from '../../ops/facet.ts'
 import type { KeeperStatus, RoleStatus } from '../../ops/status.ts'
 import { budgetName, gain, short, span, usd } from '../../readable.js'
@@ -28,7 +29,9 @@ export function statusScreen(status: KeeperStatus): string {
   ]
   // To be noted elsewhere: as much of it as `audit verify --head` takes.
   const audit = `audit head ${/^\d+:\w{12}/.exec(status.auditHead)?.[0]}\n`
-  return [head, ...sections, audit].filter((text) => text !== '').join('\n')
+  const at = directoryText(status.directory)
+  const place = at === '' ? '' : `commands above take${at}\n`
+  return [head, ...sections, audit, place].filter((text) => text !== '').join('\n')
 }
 
 function facetLines({ facets }: KeeperStatus, nowMs: number): string {
@@ -62,6 +65,10 @@ const roleTable = (status: KeeperStatus, ago: (at: string | null) => string) =>
     ],
   )
 
+/** Whether a reason is that of something that is late, which stands above it. */
+const isSame = (one: RoleStatus['late'][number], other: RoleStatus['because'][number]) =>
+  one.check === other.check && one.message === other.message
+
 /** What a role is late with, why it does no more, and the budget that it has the least left of. */
 function roleLines(
   { role, why, late, lateCount, because, budgets, nextDue }: RoleStatus,
@@ -76,11 +83,13 @@ function roleLines(
       return `late: ${about}, due ${ago(since)}${check === null ? '' : ` (${check}: ${safe(message)})`}`
     }),
     ...(lateCount > late.length ? [`late: ${lateCount - late.length} more`] : []),
-    ...because.map(({ check, message, count, refusedAt }) => {
-      const how = refusedAt === undefined ? 'left alone' : 'refused'
-      const last = refusedAt === undefined ? '' : `, the last ${ago(refusedAt)}`
-      return `${how}: ${count} by ${check}${last}: ${safe(message)}`
-    }),
+    ...because
+      .filter((reason) => !late.some((one) => isSame(one, reason)))
+      .map(({ check, message, count, refusedAt }) => {
+        const how = refusedAt === undefined ? 'left alone' : 'refused'
+        const last = refusedAt === undefined ? '' : `, the last ${ago(refusedAt)}`
+        return `${how}: ${count} by ${check}${last}: ${safe(message)}`
+      }),
     ...(least === undefined
       ? []
       : [

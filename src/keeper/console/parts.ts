@@ -14,6 +14,7 @@ import type { Earned } from '../money/earned.ts'
 import type { MoneyToday } from '../money/run-money.ts'
 import type { Candidate } from '../policy/candidates.ts'
 import { positionOf } from '../policy/role-policy.ts'
+import { nearest } from '../role/duty-ledger.ts'
 import type { RoleState } from '../role/role.ts'
 import type { Flows } from './flows.ts'
 
@@ -151,10 +152,11 @@ function roleOf(
   }
 }
 
-const exampleOf = ([first]: Decision['passedOver']) => ({
-  subject: first?.subject ?? '',
-  message: first?.message ?? '',
-})
+/** The nearest to acting, as the status takes it. */
+function exampleOf(all: Decision['passedOver']) {
+  const [first] = all.toSorted(nearest)
+  return { subject: first?.subject ?? '', message: first?.message ?? '' }
+}
 
 /** What of each limit is used, what is left of it, and when the first of it is free again. */
 function budgetsOf(used: LimitUse, looked: HealthDeps) {

@@ -1,3 +1,4 @@
+import { endsWithin } from '../../clock.ts'
 import type { RunConfig } from '../../config/config.ts'
 import { headText } from '../../ops/audit/chain.ts'
 import type { SummaryEvent } from '../../ops/events.ts'
@@ -17,6 +18,9 @@ export type StatusDeps = {
   readonly money: MoneyToday
 }
 
+/** So long a status waits for the sums of today. */
+const MONEY_MS_MAX = 1_000
+
 const iso = (ms: number) => new Date(ms).toISOString()
 const isoOf = (ms: number | null) => (ms === null ? null : iso(ms))
 
@@ -26,7 +30,12 @@ export function createStatus(deps: StatusDeps): (facets: readonly Facet[]) => Pr
   const { clock } = looked
   const startedAt = iso(clock.nowMs())
   return async (facets) => {
-    money.begin()
+    // What takes longer is as it was read last: the rest is needed now.
+    await endsWithin(
+      money.get().catch(() => null),
+      MONEY_MS_MAX,
+      clock,
+    )
     const used = await usedNow(looked)
     const gauges = readGauges(looked, used)
     return {

@@ -30,7 +30,7 @@ const TODAY_MS = 30_000
 const DAY_MS = 86_400_000
 
 /** What accounts say of today, which began at midnight UTC, by role. Whoever shows it, shows this one. */
-export type MoneyToday = Pick<CachedRead<SummaryEvent['money']>, 'begin' | 'last'>
+export type MoneyToday = Pick<CachedRead<SummaryEvent['money']>, 'begin' | 'get' | 'last'>
 
 /** Create the sums of today. */
 export const createMoneyToday = (

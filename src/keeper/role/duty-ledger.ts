@@ -155,7 +155,8 @@ function becauseOf(memory: DutyMemory, late: readonly DueSince[], nowMs: number)
   return [...all.slice(0, first), ...others].slice(0, SHOWN_MAX)
 }
 
-const nearest = (one: PassedOver, other: PassedOver) => (other.near ?? 0) - (one.near ?? 0)
+/** Order what was left alone by how near it was to being acted on, the nearest first. */
+export const nearest = (one: PassedOver, other: PassedOver) => (other.near ?? 0) - (one.near ?? 0)
 
 /** What is kept of a role from decision to decision, for `dutyState`. */
 export type DutyBook = {

@@ -188,7 +188,11 @@ describe('between scheduled reports', () => {
     }
     const { proposals, passedOver } = decided(below, moment(), rarely)
     expect(proposals).toEqual([])
-    expect(passedOver[0]).toMatchObject({ check: 'not_due', near: 1 })
+    expect(passedOver[0]).toMatchObject({
+      check: 'not_due',
+      near: 0.99,
+      message: expect.stringContaining('0.99 %'),
+    })
   })
 
   test('an old report opens one whatever the value', () => {

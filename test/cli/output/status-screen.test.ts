@@ -62,7 +62,7 @@ it('says how much more a role is late with than it shows', () => {
     realizedTodayUsdMicros: null,
     markedTodayUsdMicros: null,
   }
-  const screenOf = (lateCount: number) =>
+  const screenOf = (lateCount: number, changes: Partial<KeeperStatus['roles'][number]> = {}) =>
     statusScreen({
       at: AT,
       environment: 'sandbox',
@@ -75,8 +75,21 @@ it('says how much more a role is late with than it shows', () => {
       facets: [],
       nodes: [],
       approvals: [],
-      roles: [{ ...role, late: [late], lateCount }],
+      roles: [{ ...role, late: [late], lateCount, ...changes }],
     })
   expect(screenOf(1)).not.toContain('more')
   expect(screenOf(5)).toContain('  late: 4 more\n')
+  // What is late is said once; what refused a workflow has its time.
+  const held = { check: 'held', message: 'It waits.' }
+  const screen = screenOf(1, {
+    late: [{ ...late, ...held }],
+    because: [
+      { ...held, count: 1 },
+      { check: 'price_moved', message: 'It moved.', count: 2, refusedAt: '2026-01-31T00:00:50.000Z' },
+    ],
+  })
+  expect(screen).toContain('late: a liquidation a $5, due 0 s ago (held: It waits.)')
+  expect(screen).not.toContain('left alone')
+  expect(screen).toContain('refused: 2 by price_moved, the last 10 s ago: It moved.')
+  expect(screen).toContain('commands above take --directory /state')
 })

@@ -37,7 +37,7 @@ const FACTS = {
 const STATUS = {
   config: loadRunConfig('config/example.yaml', EXAMPLE),
   version: '0.0.0',
-  money: { begin: () => undefined, last: () => null },
+  money: { begin: () => undefined, get: async () => null, last: () => null },
 }
 const REPORTS = {
   reports: { metrics: createMetrics(FACTS), emit: () => undefined, alarm: () => undefined },

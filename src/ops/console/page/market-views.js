@@ -42,6 +42,9 @@ const POSITIONS = [
   'last decision',
 ]
 
+/** Cut off, as in words: 0.99996 never reads as 1. What a float lacks of its own decimals is no part of that. */
+const cutOff = (health) => (Math.floor(health * 1e4 + 1e-6) / 1e4).toFixed(4)
+
 /** How many owe how much, and how much of that may be liquidated now. */
 function totals(rows) {
   const owed = (some) => usd(some.reduce((sum, { debtUsd }) => sum + (debtUsd ?? 0), 0))
@@ -83,11 +86,7 @@ export function positions(place, { positions: rows = [], roles }) {
           'div',
           { class: 'health', 'data-state': state },
           h('span', { class: 'bar', part: Math.min(1, Math.max(0, ((health ?? 1) - 0.9) / 0.6)) }),
-          h(
-            'strong',
-            {},
-            health === null ? '?' : (health < 1 ? Math.min(health, 0.9999) : health).toFixed(4),
-          ),
+          h('strong', {}, health === null ? '?' : cutOff(health)),
         ),
         h(
           'div',
